@@ -198,6 +198,7 @@ pub fn records(bytes: &[u8]) {
     std::fs::File::create(path).and_then(|mut file| file.write_all(bytes)).expect("there is room for a file");
     match gmm_bmm::internals::experiment::read_records(folder.path()) {
         Ok(records) => {
+            let index = records.into_iter().collect();
             let options = gmm_bmm::internals::report::ReportOptions {
                 select: gmm_bmm::internals::report::SelectRule::Validation,
                 pairs: gmm_bmm::internals::report::Pairs::Rows,
@@ -205,7 +206,7 @@ pub fn records(bytes: &[u8]) {
                 reference: None,
                 hide_k: false,
             };
-            if let Ok(summary) = gmm_bmm::internals::report::Summary::new(&records, &options) {
+            if let Ok(summary) = gmm_bmm::internals::report::Summary::new(&index, &options) {
                 assert!(!summary.terminal(false).is_empty());
             }
         }

@@ -4,8 +4,10 @@
 The script installs scikit-learn, polars and mlpack into a virtual environment. mlpack is left out if there is no package for
 this Python. Armadillo takes part if its headers and g++ are installed (Debian: libarmadillo-dev). The page lists what is left out.
 
-    bench_peers.py                        all sets, half an hour; writes results/peers.md and .json
-    bench_peers.py --quick --out DIR      the same with few rows, to check that it works
+    bench_peers.py                        all sets, two hours; writes results/peers.md and .json
+    bench_peers.py --only gaps Parquet    the sets whose names contain one of these
+    bench_peers.py --again                also sets that the .json has; otherwise an interrupted run resumes
+    bench_peers.py --quick --out DIR      all sets with few rows, to check that it works
 """
 
 from __future__ import annotations
@@ -44,12 +46,19 @@ class DataSpec(NamedTuple):
     separation: float = 4.0
     seed: int = 7
     file: str = ""
+    # The fraction of the values that is missing. Only gmm-bmm learns such rows; it also learns the same rows without gaps.
+    missing: float = 0.0
+    # The rows are in a Parquet file, and MiniBatchKMeans takes part.
+    parquet: bool = False
 
     def name(self) -> str:
         if self.file:
             return f"{self.file}, d = {self.columns}, K = {self.k}"
         overlap = "overlapping, " if self.separation < 3 else ""
-        return f"{overlap}d = {self.columns}, K = {self.k}, seed {self.seed}"
+        few = f", {self.rows:,} rows" if self.rows <= 20_000 else ""
+        gaps = f", {self.missing:.0%} gaps" if self.missing else ""
+        parquet = f", {self.rows:,} rows in Parquet" if self.parquet else ""
+        return f"{overlap}d = {self.columns}, K = {self.k}, seed {self.seed}{few}{gaps}{parquet}"
 
 
 SETS = (
@@ -61,6 +70,12 @@ SETS = (
     DataSpec(10, 8, file="magic04"),
     DataSpec(5, 8, file="ccpp"),
     DataSpec(6, 10, file="watch"),
+    *(DataSpec(5, 3, rows) for rows in (1_000, 3_000)),
+    *(DataSpec(10, 6, rows) for rows in (1_000, 3_000, 10_000, 20_000)),
+    DataSpec(10, 30, 200_000, 3.0),
+    DataSpec(384, 5, 20_000),
+    DataSpec(16, 6, 100_000, missing=0.1),
+    DataSpec(10, 8, 5_000_000, parquet=True),
 )
 
 
@@ -160,13 +175,20 @@ class Bench:
         self.file, self.most_rows = file, most_rows
         self.rows, self.k = min(spec.rows, most_rows), spec.k
         self.train, self.test, self.truth = folder / "train.csv", folder / "test.csv", folder / "truth.json"
-        self.model = folder / "model.json"
+        self.model, self.complete = folder / "model.json", folder / "complete.csv"
         self.runs: List[table.Run] = []
 
     def draw(self, test_rows: int) -> None:
-        run([self.gmm_bmm, "synth", "--quiet", "--n", self.rows, "--d", self.spec.columns, "--k", self.k,
-             "--seed", self.spec.seed, "--separation", self.spec.separation, "--out", self.train,
-             "--test-rows", test_rows, "--test-out", self.test, "--truth", self.truth])
+        def to(path: Path, *more: object) -> None:
+            run([self.gmm_bmm, "synth", "--quiet", "--n", self.rows, "--d", self.spec.columns, "--k", self.k,
+                 "--seed", self.spec.seed, "--separation", self.spec.separation, "--out", path,
+                 "--test-rows", test_rows, "--test-out", self.test, "--truth", self.truth, *more])
+
+        if self.spec.missing:
+            to(self.train, "--missing", self.spec.missing)
+            to(self.complete)
+        else:
+            to(self.train)
 
     def split(self) -> None:
         """Copies the numeric columns of the file in random order; every tenth row is a test row."""
@@ -189,9 +211,10 @@ class Bench:
         done = run([self.library, self.train, self.k, algorithm, self.repeats, self.spec.seed])
         self.add(who, **done.json(), passes=1, peak_megabytes=done.peak_megabytes)
 
-    def ours(self, who: str, algorithm: str) -> None:
+    def ours(self, who: str, algorithm: str, data: Optional[Path] = None) -> None:
+        gaps = ["--missing", "marginal"] if self.spec.missing and data is None else []
         fits = [run([self.gmm_bmm, "fit", "--quiet", "--json", "--threads", 1, "--algo", algorithm, "--data",
-                     self.train, "--k", self.k, "--seed", self.spec.seed, "--no-rows", "--out", self.model])
+                     data or self.train, *gaps, "--k", self.k, "--seed", self.spec.seed, "--no-rows", "--out", self.model])
                 for _ in range(self.repeats)]
         least = {name: min(fit.json()[name] for fit in fits) for name in ("read_seconds", "learn_seconds")}
         self.add(who, **least, wall_seconds=min(fit.seconds for fit in fits), passes=1,
@@ -213,6 +236,17 @@ class Bench:
             self.add(table.MLPACK_ITERATION, learn_seconds=iteration.json()["iteration_seconds"], passes=1,
                      peak_megabytes=iteration.peak_megabytes)
             self.whole_fit(table.MLPACK, job("mlpack_fit", self.train, self.test, self.k, self.spec.seed))
+
+    def of_parquet(self, python: Path) -> None:
+        """oBMM and MiniBatchKMeans on a Parquet file."""
+        parquet = self.train.with_suffix(".parquet")
+        run([python, PEERS / "python_peer.py", "parquet", self.train, parquet])
+        self.train.unlink()
+        self.ours(table.OBMM, "obmm", parquet)
+        kmeans = run([python, PEERS / "python_peer.py", "minibatch", parquet, self.k, self.spec.seed])
+        self.add(table.MINI_BATCH, **kmeans.json(), wall_seconds=kmeans.seconds, passes=1,
+                 peak_megabytes=kmeans.peak_megabytes)
+        parquet.unlink()
 
     def whole_fit(self, who: str, done: Finished) -> None:
         figures = done.json()
@@ -238,7 +272,15 @@ class Bench:
         data = {"name": self.spec.name(), "rows": self.rows, "columns": self.spec.columns, "k": self.k,
                 "runs": self.runs}
         say(table.title(data))
+        if self.spec.parquet:
+            self.of_parquet(peers.python)
+            self.add(table.TRUTH, log_likelihood=self.score(self.truth))
+            return data
         self.ours(table.OBMM, "obmm")
+        if self.spec.missing:
+            self.ours(table.WITHOUT_GAPS, "obmm", self.complete)
+            self.add(table.TRUTH, log_likelihood=self.score(self.truth))
+            return data
         self.ours(table.OEM, "oem")
         self.in_memory(table.OBMM_IN_MEMORY, "obmm")
         self.in_memory(table.OEM_IN_MEMORY, "oem")
@@ -270,9 +312,21 @@ def parse_arguments(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=ROOT / "results", help="folder for peers.md and peers.json")
     parser.add_argument("--repeats", type=int, default=3, help="number of runs; the minimum time counts")
     parser.add_argument("--columns", type=int, nargs="+", metavar="D", help="only the sets with these numbers of columns")
+    parser.add_argument("--only", nargs="+", metavar="TEXT", help="only the sets whose names contain one of these texts")
+    parser.add_argument("--again", action="store_true", help="also run the sets that peers.json has")
     parser.add_argument("--datasets", type=Path, default=ROOT / "datasets", help="folder of the real sets")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS} rows each, one run")
     return parser.parse_args(arguments)
+
+
+def known_sets(path: Path, results: Dict[str, Any]) -> Dict[str, Any]:
+    """The sets of an earlier run on the same machine with the same programs, by name."""
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    same = all(known.get(name) == results[name] for name in ("machine", "versions", "repeats"))
+    return {data["name"]: data for data in known["sets"]} if same else {}
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -284,6 +338,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     repeats = 1 if options.quick else options.repeats
     specs = [spec for spec in SETS if not options.columns or spec.columns in options.columns]
+    specs = [spec for spec in specs if not options.only or any(text in spec.name() for text in options.only)]
     with tempfile.TemporaryDirectory(prefix="peers-") as folder:
         peers = Peers() if options.no_peers else find_peers(options.venv, Path(folder))
         left_out = peers.left_out()
@@ -294,7 +349,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         files = {spec: options.datasets / f"{spec.file}.csv" for spec in specs}
         missing = [spec for spec in specs if spec.file and not files[spec].exists()]
         left_out += [f"{spec.file} (no file)" for spec in missing]
-        for spec in (spec for spec in specs if spec not in missing):
+        missing += [spec for spec in specs if spec.parquet and not peers.python]
+        known = {} if options.quick else known_sets(options.out / "peers.json", results)
+        places = {spec.name(): place for place, spec in enumerate(SETS)}
+        # Those of other sets stay.
+        again = {spec.name() for spec in specs if options.again}
+        results["sets"] = [data for name, data in known.items() if name not in again]
+        kept = {data["name"] for data in results["sets"]}
+        for spec in (spec for spec in specs if spec not in missing and spec.name() not in kept):
             bench = Bench(options.gmm_bmm, options.library, Path(folder), spec, files[spec], repeats,
                           QUICK_ROWS if options.quick else sys.maxsize)
             try:
@@ -302,6 +364,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             except ChildError as error:
                 say(str(error))
                 return 1
+            results["sets"].sort(key=lambda data: places.get(data["name"], len(places)))
             # After each set, so that an interrupted run keeps its results.
             (options.out / "peers.json").write_text(json.dumps(results, indent=1) + "\n")
             (options.out / "peers.md").write_text(table.render(results))

@@ -2,14 +2,19 @@
 """pyspark.ml's GaussianMixture and gmm_bmm.spark side by side: seconds, held-out log-density, memory of the processes.
 
     python scripts/bench_spark.py [--master local[2]] [--sets 1000000x10x8,2000000x50x10] [--seeds 3] [--partitions 8,200] [--sorted]
+                                  [--out results/spark]
 
 Both learn the same cached data frame of vectors, alternating, at their default settings. Data: K overlapping Gaussians with full
 covariances. Needs pyspark and gmm_bmm. Memory is the largest resident set while a fit runs, of the driver's Python, the JVM (which
-in local mode is driver and executor) and all Python workers. Prints one line of CSV for each fit.
+in local mode is driver and executor) and all Python workers. Each fit is a line of fits.csv in the folder of --out, where fits that are
+there already are not run again, and README.md there has the table of all of them. `--page` only writes that page.
 """
 
 import argparse
+import csv
+import datetime
 import os
+import statistics
 import sys
 import tempfile
 import threading
@@ -22,6 +27,9 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 HELD_OUT = 20_000
+FIELDS = ["rows", "columns", "k", "partitions", "sorted", "seed", "learner", "seconds", "held_out", "iterations", "driver_mb", "jvm_mb",
+          "workers_mb", "date"]  # fmt: skip
+THEIRS, OURS = "pyspark.ml", "gmm_bmm"
 
 
 def draw(rows: int, columns: int, k: int, seed: int):
@@ -102,6 +110,53 @@ def fit_ours(frame, k: int, seed: int):
     return (local.weights_, local.means_, local.covariances_), 1
 
 
+def known_fits(path: Path) -> list[dict]:
+    return list(csv.DictReader(path.open(newline=""))) if path.exists() else []
+
+
+def key(fit: dict) -> tuple:
+    return tuple(str(fit[name]) for name in ("rows", "columns", "k", "partitions", "sorted", "seed", "learner"))
+
+
+def write_page(folder: Path) -> None:
+    """README.md with one line for each data set, number of partitions and order, over its seeds."""
+    groups = {}
+    for fit in known_fits(folder / "fits.csv"):
+        groups.setdefault(tuple(fit[name] for name in ("rows", "columns", "k", "partitions", "sorted")), []).append(fit)
+    lines = []
+    for (rows, columns, k, partitions, is_sorted), fits in groups.items():
+        of = {name: {fit["seed"]: fit for fit in fits if fit["learner"] == name} for name in (THEIRS, OURS)}
+        seeds = sorted(of[THEIRS].keys() & of[OURS].keys())
+        if not seeds:
+            continue
+
+        def each(name: str, field: str, digits: int) -> str:
+            return ", ".join(f"{float(of[name][seed][field]):.{digits}f}".replace("-", "−") for seed in seeds)
+
+        def largest(name: str) -> str:
+            return " + ".join(str(max(int(of[name][seed][f]) for seed in seeds)) for f in ("driver_mb", "jvm_mb", "workers_mb"))
+
+        ratio = [float(of[THEIRS][seed]["seconds"]) / float(of[OURS][seed]["seconds"]) for seed in seeds]
+        lines.append(
+            f"| {int(rows):,} × {columns}, K = {k}, {partitions} partitions{', sorted' if is_sorted == 'True' else ''} "
+            f"| {each(OURS, 'seconds', 1)} | {each(OURS, 'held_out', 4)} | {each(THEIRS, 'seconds', 1)} | {each(THEIRS, 'held_out', 4)} "
+            f"| {', '.join(of[THEIRS][seed]['iterations'] for seed in seeds)} | {statistics.median(ratio):.1f} "
+            f"| {largest(OURS)} | {largest(THEIRS)} |"
+        )
+    dates = sorted({fit["date"] for fit in known_fits(folder / "fits.csv")})
+    text = f"""# pyspark.ml side by side
+
+`gmm_bmm.spark.OnlineGaussianMixture` and `pyspark.ml.clustering.GaussianMixture` at their default settings on the same cached data frames of vectors, `local[2]`, on
+a machine of two cores ({' and '.join(dates)}). One figure for each seed. Command: `scripts/bench_spark.py --out results/spark`, with `--sorted` for the lines of sorted
+rows; [fits.csv](fits.csv) has every fit. Held out: mean log-density of {HELD_OUT:,} further rows. Memory: largest resident sets in MB of the
+driver's Python, the JVM, and all Python workers together.
+
+| data | gmm_bmm, seconds | held out | pyspark.ml, seconds | held out | its iterations | times faster (median) | memory, gmm_bmm | memory, pyspark.ml |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
+""" + "\n".join(lines) + "\n"
+    (folder / "README.md").write_text(text, encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--master", default="local[2]")
@@ -110,7 +165,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--partitions", default="8,200")
     parser.add_argument("--sorted", action="store_true", help="sort the rows by the first column")
+    parser.add_argument("--out", type=Path, default=Path("results/spark"))
+    parser.add_argument("--page", action="store_true", help="only write the page")
     args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.page:
+        return write_page(args.out)
+    fits = args.out / "fits.csv"
+    known = {key(fit) for fit in known_fits(fits)}
+    if not known:
+        fits.write_text(",".join(FIELDS) + "\n")
     import pyarrow
     import pyarrow.parquet
     from pyspark.ml.feature import VectorAssembler
@@ -119,9 +183,14 @@ def main() -> None:
     spark = (SparkSession.builder.master(args.master).config("spark.driver.memory", args.memory)
              .config("spark.ui.enabled", "false").getOrCreate())
     spark.sparkContext.setLogLevel("ERROR")
-    print("rows,columns,k,partitions,sorted,seed,learner,seconds,held_out,iterations,driver_mb,jvm_mb,workers_mb", flush=True)
     for rows, columns, k in (map(int, one.split("x")) for one in args.sets.split(",")):
         for seed in range(args.seeds):
+            wanted = {
+                key({"rows": rows, "columns": columns, "k": k, "partitions": partitions, "sorted": args.sorted, "seed": seed, "learner": name})
+                for partitions in args.partitions.split(",") for name in (THEIRS, OURS)
+            }  # fmt: skip
+            if wanted <= known:
+                continue
             drawn = draw(rows + HELD_OUT, columns, k, seed)
             drawn, held_out = drawn[:rows], drawn[rows:]
             if args.sorted:
@@ -141,17 +210,24 @@ def main() -> None:
                         frame = frame.repartition(partitions)
                     frame = frame.cache()
                     frame.count()
-                    for name, fit in [("pyspark.ml", fit_theirs), ("gmm_bmm", fit_ours)]:
+                    for name, fit in [(THEIRS, fit_theirs), (OURS, fit_ours)]:
+                        place = {"rows": rows, "columns": columns, "k": k, "partitions": partitions, "sorted": args.sorted, "seed": seed,
+                                 "learner": name}  # fmt: skip
+                        if key(place) in known:
+                            continue
                         with Memory() as memory:
                             start = time.monotonic()
                             mixture, iterations = fit(frame, k, seed)
                             seconds = time.monotonic() - start
-                        held = log_density(held_out, *mixture)
-                        sizes = ",".join(str(size) for size in memory.largest.values())
-                        print(f"{rows},{columns},{k},{partitions},{args.sorted},{seed},{name},{seconds:.2f},{held:.4f},{iterations},"
-                              f"{sizes}", flush=True)
+                        sizes = {f"{process}_mb": size for process, size in memory.largest.items()}
+                        line = {**place, "seconds": f"{seconds:.2f}", "held_out": f"{log_density(held_out, *mixture):.4f}",
+                                "iterations": iterations, **sizes, "date": datetime.date.today().isoformat()}  # fmt: skip
+                        with fits.open("a", newline="") as file:
+                            csv.DictWriter(file, FIELDS, lineterminator="\n").writerow(line)
+                        print(*line.values(), sep=",", flush=True)
                     frame.unpersist()
     spark.stop()
+    write_page(args.out)
 
 
 if __name__ == "__main__":

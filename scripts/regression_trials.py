@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Regression: MixtureRegressor against linear regression, gradient boosting and gmr, on data sets with fixed test rows.
 
-    python scripts/regression_trials.py FOLDER [--sets airfoil,bike] [--splits 3]
+    python scripts/regression_trials.py FOLDER [--sets airfoil,bike] [--splits 3] [--rows 5000]
 
 FOLDER holds NAME.csv.gz, whose last column is the target, and NAME.test_mask.csv.gz with a column of 0 and 1 for each split.
 For each set and learner it prints means over the splits: root mean squared error in standard deviations of the target, minus the
@@ -72,6 +72,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--sets")
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=None, help="learn and score at most so many rows of each split")
     parser.add_argument("--without-gmr", action="store_true")
     options = parser.parse_args()
     fifth = lambda rows: rows // 5
@@ -91,12 +92,12 @@ def main():
             figures = []
             for test in masks.T[: options.splits]:
                 learned = table[~test]
-                learned = learned[np.random.default_rng(0).permutation(len(learned))]
+                learned = learned[np.random.default_rng(0).permutation(len(learned))[: options.rows]]
                 centre, scale = learned.mean(axis=0), learned.std(axis=0)
                 usable = scale > 0
                 rows = (table[:, usable] - centre[usable]) / scale[usable]
                 train = ((learned - centre)[:, usable]) / scale[usable]
-                T, t = rows[test][:, :-1], rows[test][:, -1]
+                T, t = rows[test][: options.rows, :-1], rows[test][: options.rows, -1]
                 begun = time.process_time()
                 try:
                     mean, density, inside = run(train[:, :-1], train[:, -1], T, t)

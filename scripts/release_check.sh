@@ -35,7 +35,7 @@ step "wheel and source distribution"
 command -v patchelf >/dev/null || install_packages patchelf || true
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 "$venv/bin/python" -m pip --quiet --disable-pip-version-check install 'maturin>=1.16,<2' auditwheel
-(cd python && "$venv/bin/maturin" build --quiet --release --out "$dist" && "$venv/bin/maturin" sdist --quiet --out "$dist")
+(cd python && "$venv/bin/maturin" build --quiet --release --out "$dist" && "$venv/bin/maturin" sdist --out "$dist")
 wheel=$(ls "$dist"/*.whl)
 size=$(wc -c <"$wheel")
 [ "$size" -lt 6000000 ] || fail "the wheel has $size bytes"

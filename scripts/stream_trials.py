@@ -23,6 +23,8 @@ import numpy as np
 PROGRAM = os.environ.get("GMM_BMM", "target/release/gmm-bmm")
 FOLDER = Path("target/trials")
 COLUMNS = 3
+# Rows that are ranked.
+FRESH = 20_000
 
 
 def run(*arguments):
@@ -245,8 +247,8 @@ def ranks(args):
             random = np.random.default_rng([seed, 5])
             count, half_life = 100_000, 2_000
             # What is ranked comes without further drift.
-            stream = random.standard_normal((count + 5_000, COLUMNS))
-            stream += (20 * np.minimum(np.arange(count + 5_000), count) / count)[:, None]
+            stream = random.standard_normal((count + FRESH, COLUMNS))
+            stream += (20 * np.minimum(np.arange(count + FRESH), count) / count)[:, None]
             odd = stream[count:count + 500].copy()
             odd[:, 0] += 6
             if gaps:

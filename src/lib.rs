@@ -103,7 +103,7 @@ pub mod internals {
     pub mod experiment {
         pub use crate::experiment::{
             CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Failure, RECORDS_FILE, Record,
-            RunRecord, Units, paper_figures, read_records,
+            RecordIndex, RunRecord, Units, paper_figures, read_records,
         };
     }
     pub mod learn {

@@ -6,24 +6,24 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use gmm_bmm::dist::{AnomalyScore, Uniting};
 use gmm_bmm::findings::Finding;
-use gmm_bmm::model::Detector;
-use gmm_bmm::ndarray::{ArrayView2, s};
+use gmm_bmm::ndarray::{Array2, ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
-use gmm_bmm::settings::{Components, Effort, PriorStrength};
+use gmm_bmm::settings::{Components, CovarianceType, Effort, PriorStrength};
 use gmm_bmm::{
-    ColumnNames, FitSettings, GaussianMixture, MergeOptions, Model, ModelError, OnlineFit, PageOptions,
-    Progress, merge_models,
+    ColumnNames, FitSettings, MergeOptions, Model, ModelError, OnlineFit, PageOptions, Progress, merge_models,
 };
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::{Map, Value};
 
 use crate::errors::{content_error, file_error, learn_error, merge_error, os_error, width_error};
 use crate::interrupt::{check_signals, interruptible};
-use crate::mixture::Mixture;
+use crate::mixture::{Mixture, mixture_of};
+use crate::one::{Columns, One};
 use crate::range::find_unusable;
 use crate::threads::{forks, with_threads};
 
@@ -42,15 +42,21 @@ struct Pass {
     fit: OnlineFit,
     /// The model after the latest row, once it was asked for. The next row discards it.
     model: Option<Model>,
-    /// What detects anomalies under that model, once it was asked for.
-    detector: Option<Detector>,
+    /// The score of anomalies under that model with this contamination, once it was asked for.
+    anomaly_score: Option<(Option<f64>, AnomalyScore)>,
+    one: One,
 }
+
+/// Weights, means and covariances of a mixture that a pass begins from, and the rows that it counts for.
+type StartArrays<'py> =
+    (PyReadonlyArray1<'py, f64>, PyReadonlyArray2<'py, f64>, PyReadonlyArrayDyn<'py, f64>, u64);
 
 type Posterior<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 impl Fit {
     fn of(fit: OnlineFit, model: Option<Model>) -> Self {
-        Fit { pass: Mutex::new(Pass { fit, model, detector: None }), locked_in: AtomicU64::new(forks()) }
+        let pass = Pass { fit, model, anomaly_score: None, one: One::default() };
+        Fit { pass: Mutex::new(pass), locked_in: AtomicU64::new(forks()) }
     }
 
     fn of_model(model: Model) -> Result<Self, ModelError> {
@@ -76,6 +82,12 @@ impl Fit {
             let model = pass.model()?;
             with_threads(|| work(model))?
         })
+    }
+
+    /// The pass for work of a moment with the interpreter's lock. `None` if another thread uses it, which may wait for that lock, and
+    /// in a forked process, where threads need care.
+    fn at_once(&self) -> Option<MutexGuard<'_, Pass>> {
+        if forks() > 0 { None } else { self.pass.try_lock().ok() }
     }
 
     fn lock(&self) -> PyResult<MutexGuard<'_, Pass>> {
@@ -130,10 +142,11 @@ impl Pass {
 
     /// Computes what the end of the stream makes of the rows so far.
     fn finish(&mut self) -> PyResult<&mut Model> {
+        self.one.forget();
         let fit = &mut self.fit;
         interruptible(|stop| fit.finish(stop))?.map_err(learn_error)?;
         let model = self.present()?;
-        self.detector = None;
+        self.anomaly_score = None;
         Ok(self.model.insert(model))
     }
 
@@ -152,13 +165,14 @@ impl Pass {
         self.model.as_mut().ok_or_else(|| PyRuntimeError::new_err("there is no model"))
     }
 
-    /// What detects anomalies after the latest row.
-    fn detector(&mut self) -> PyResult<&Detector> {
-        if self.detector.is_none() {
+    /// The score of anomalies after the latest row.
+    fn anomaly_score(&mut self, contamination: Option<f64>) -> PyResult<&AnomalyScore> {
+        if self.anomaly_score.as_ref().is_none_or(|(own, _)| *own != contamination) {
             let model = self.model()?;
-            self.detector = Some(with_threads(|| model.detector())?);
+            self.anomaly_score = Some((contamination, with_threads(|| model.anomaly_score(contamination))?));
         }
-        self.detector.as_ref().ok_or_else(|| PyRuntimeError::new_err("there is no detector"))
+        let own = self.anomaly_score.as_ref().map(|(_, score)| score);
+        own.ok_or_else(|| PyRuntimeError::new_err("there is no score"))
     }
 }
 
@@ -167,7 +181,7 @@ impl Fit {
     #[new]
     #[pyo3(signature = (dim, *, names=None, components=(1, 50), learned=true, algorithm="obmm", effort="default",
                         start_rows=None, keep_rows=None, half_life=None, prior_strength=None, dequantize=false, gaps=false,
-                        seed=1))]
+                        seed=1, covariance_type="full", start=None))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn new(
         dim: usize,
@@ -183,6 +197,8 @@ impl Fit {
         dequantize: bool,
         gaps: bool,
         seed: u64,
+        covariance_type: &str,
+        start: Option<StartArrays>,
     ) -> PyResult<Self> {
         let components = if learned {
             Components::learned(components.0..=components.1)
@@ -218,27 +234,14 @@ impl Fit {
         if let Some(rows) = prior_strength {
             settings = settings.prior_strength(rows);
         }
-        let fit = OnlineFit::new(columns(dim, names), settings).map_err(learn_error)?;
-        Ok(Fit::of(fit, None))
-    }
-
-    /// A pass that continues from a mixture which was fitted to `rows` rows elsewhere.
-    #[staticmethod]
-    #[pyo3(signature = (weights, means, covariances, *, rows, names=None, seed=1))]
-    fn from_mixture(
-        weights: PyReadonlyArray1<f64>,
-        means: PyReadonlyArray2<f64>,
-        covariances: PyReadonlyArray3<f64>,
-        rows: u64,
-        names: Option<Vec<String>>,
-        seed: u64,
-    ) -> PyResult<Self> {
-        let (weights, means, covariances) = (weights.as_array(), means.as_array(), covariances.as_array());
-        let mixture = GaussianMixture::from_arrays(weights, means, covariances)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let settings = FitSettings::obmm(mixture.k()).seed(seed);
-        let names = columns(means.ncols(), names);
-        let fit = with_threads(|| OnlineFit::from_mixture(&mixture, rows, names, settings))?;
+        let kind: CovarianceType = covariance_type.parse().map_err(PyValueError::new_err)?;
+        let (settings, columns) = (settings.covariance(kind), columns(dim, names));
+        let Some((weights, means, covariances, rows)) = start else {
+            let fit = OnlineFit::new(columns, settings).map_err(learn_error)?;
+            return Ok(Fit::of(fit, None));
+        };
+        let mixture = mixture_of(weights.as_array(), means.as_array(), covariances.as_array(), kind)?;
+        let fit = with_threads(|| OnlineFit::from_mixture(&mixture, rows, columns, settings))?;
         Ok(Fit::of(fit.map_err(learn_error)?, None))
     }
 
@@ -277,13 +280,57 @@ impl Fit {
         self.with(py, |pass| {
             let unusable = find_unusable(rows, gaps);
             if unusable.is_none() {
-                (pass.model, pass.detector) = (None, None);
+                (pass.model, pass.anomaly_score) = (None, None);
+                pass.one.forget();
                 pass.fit.set_half_life(half_life).map_err(learn_error)?;
                 pass.fit.allow_gaps(gaps);
                 pass.observe(rows, weights)?;
             }
             Ok(unusable)
         })
+    }
+
+    /// Learns a row of a dictionary. Returns `False` if it has to be learned by [`Fit::observe`].
+    fn observe_one(
+        &self,
+        py: Python<'_>,
+        row: &Bound<'_, PyDict>,
+        features: &Bound<'_, PyList>,
+        lacking: f64,
+    ) -> PyResult<bool> {
+        let Some(mut pass) = self.at_once() else { return Ok(false) };
+        let Pass { fit, model, anomaly_score, one } = &mut *pass;
+        if !one.learn(fit, row, Columns { features, lacking }) {
+            return Ok(false);
+        }
+        (*model, *anomaly_score) = (None, None);
+        if fit.revision_due().is_none() {
+            return Ok(true);
+        }
+        let none = Array2::zeros((0, fit.dim()));
+        drop(pass);
+        self.with(py, |pass| {
+            pass.one.forget();
+            pass.observe(none.view(), None)
+        })?;
+        Ok(true)
+    }
+
+    /// The log-density of a row of a dictionary. `None` if it has to be scored by a [`Mixture`].
+    fn score_one(&self, row: &Bound<'_, PyDict>, features: &Bound<'_, PyList>, lacking: f64) -> Option<f64> {
+        let Pass { fit, model, one, .. } = &mut *self.at_once()?;
+        one.score((fit, model.as_ref()), row, Columns { features, lacking })
+    }
+
+    /// The identifier of the most probable component of a row of a dictionary, likewise.
+    fn predict_one(
+        &self,
+        row: &Bound<'_, PyDict>,
+        features: &Bound<'_, PyList>,
+        lacking: f64,
+    ) -> Option<u64> {
+        let Pass { fit, model, one, .. } = &mut *self.at_once()?;
+        one.predict((fit, model.as_ref()), row, Columns { features, lacking })
     }
 
     /// Computes what the end of the stream makes of the rows so far.
@@ -293,7 +340,9 @@ impl Fit {
 
     /// The mixture after the latest row.
     fn mixture(&self, py: Python<'_>) -> PyResult<Mixture> {
-        self.with_model(py, |model| Ok(Mixture::new(model.estimate(), model.noise())))
+        self.with_model(py, |model| {
+            Ok(Mixture::new(model.estimate(), model.noise(), model.recipe().covariance()))
+        })
     }
 
     /// The fraction of the learned rows with a lower log-density, for each row; NaN if none is known.
@@ -302,6 +351,7 @@ impl Fit {
         py: Python<'py>,
         rows: PyReadonlyArray2<f64>,
         overlap: f64,
+        clusters: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = rows.as_array();
         let ranks = self.with_model(py, |model| {
@@ -310,7 +360,7 @@ impl Fit {
             };
             let noisy = model.noise().map(|noise| noise.noisy(rows, 0));
             let rows = noisy.as_ref().map_or(rows, |noisy| noisy.view());
-            let usualness = model.estimate().usualness(rows, overlap);
+            let usualness = model.estimate().usualness(rows, uniting(overlap, clusters));
             Ok(usualness.into_iter().map(|one| table.rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
         })?;
         Ok(ranks.into_pyarray(py))
@@ -321,22 +371,27 @@ impl Fit {
         &self,
         py: Python<'py>,
         rows: PyReadonlyArray2<f64>,
+        contamination: Option<f64>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = rows.as_array();
         let scores = self.with(py, |pass| {
-            let detector = pass.detector()?;
-            with_threads(|| detector.score_samples(rows))?.map_err(width_error)
+            let noise = pass.model()?.noise();
+            let score = pass.anomaly_score(contamination)?;
+            let scores = with_threads(|| match noise {
+                Some(noise) => score.score_samples(noise.noisy(rows, 0).view()),
+                None => score.score_samples(rows),
+            })?;
+            scores.map_err(width_error)
         })?;
         Ok(scores.into_pyarray(py))
     }
 
-    /// The score below which this share of the learned rows is. Without a share, that of one in a hundred rows which the
-    /// mixture generates.
-    #[pyo3(signature = (share=None))]
-    fn anomaly_level(&self, py: Python<'_>, share: Option<f64>) -> PyResult<f64> {
+    /// The score below which a row is an anomaly if the contamination is not known.
+    fn anomaly_offset(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |pass| {
-            let detector = pass.detector()?;
-            with_threads(|| share.map_or_else(|| detector.usual_level(), |share| detector.level(share)))
+            let score = pass.anomaly_score(None)?.clone();
+            let model = pass.model()?;
+            with_threads(|| model.anomaly_offset(&score, None))
         })
     }
 
@@ -346,9 +401,21 @@ impl Fit {
     }
 
     /// The cluster of each component, -1 for a component of outliers.
-    fn clusters<'py>(&self, py: Python<'py>, overlap: f64) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    fn clusters<'py>(
+        &self,
+        py: Python<'py>,
+        overlap: f64,
+        clusters: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let names = self.with_model(py, |model| {
-            let labels = model.labels(overlap);
+            let labels = model.labels(uniting(overlap, clusters));
+            let found = labels.clusters().count();
+            if clusters.is_some_and(|wanted| found < wanted) {
+                return Err(PyValueError::new_err(format!(
+                    "n_clusters={} is more than the {found} components that are not outliers",
+                    clusters.unwrap_or_default()
+                )));
+            }
             let name =
                 |place| labels.clusters().of(place).map_or(-1, |cluster| labels.cluster_name(cluster) as i64);
             Ok((0..labels.identifiers().len()).map(name).collect::<Vec<i64>>())
@@ -426,11 +493,12 @@ impl Fit {
     }
 
     /// A page of HTML that shows the model.
-    fn to_html(&self, py: Python<'_>, overlap: f64) -> PyResult<String> {
+    fn to_html(&self, py: Python<'_>, overlap: f64, clusters: Option<usize>) -> PyResult<String> {
         self.with(py, |pass| {
             pass.model()?;
             let findings = with_threads(|| pass.fit.findings().iter().map(Finding::to_string).collect())?;
-            let options = PageOptions { overlap, findings, ..PageOptions::default() };
+            let options =
+                PageOptions { clusters: uniting(overlap, clusters), findings, ..PageOptions::default() };
             let model = pass.model()?;
             let page = with_threads(|| model.to_html(&options))?;
             page.ok_or_else(|| PyRuntimeError::new_err("there is no model"))
@@ -502,6 +570,7 @@ impl Fit {
         // Once its shards are merged, a pass of oDMM continues as oBMM.
         let name = settings.algorithm.name();
         arguments.set_item("algorithm", if name == "odmm" { "obmm" } else { name })?;
+        arguments.set_item("covariance_type", settings.covariance.name())?;
         arguments.set_item("effort", effort.map_or("default", |effort| effort.0))?;
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;
@@ -562,4 +631,9 @@ const EFFORTS: &[(&str, Effort)] =
 
 fn columns(dim: usize, names: Option<Vec<String>>) -> ColumnNames {
     names.map_or_else(|| ColumnNames::unnamed(dim), ColumnNames::named)
+}
+
+/// Which components are one cluster.
+fn uniting(overlap: f64, clusters: Option<usize>) -> Uniting {
+    clusters.map_or(Uniting::Overlap(overlap), Uniting::Count)
 }

@@ -6,6 +6,7 @@ mod errors;
 mod fit;
 mod interrupt;
 mod mixture;
+mod one;
 mod range;
 mod threads;
 

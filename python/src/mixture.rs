@@ -2,8 +2,10 @@
 
 use gmm_bmm::GaussianMixture;
 use gmm_bmm::data::Noise;
-use gmm_bmm::ndarray::{Array2, ArrayView2};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray2};
+use gmm_bmm::dist::{Factor, Gaussian};
+use gmm_bmm::ndarray::{Array1, Array2, ArrayD, ArrayView1, ArrayView2, ArrayViewD, Axis, Ix2};
+use gmm_bmm::settings::CovarianceType;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayDyn, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -19,11 +21,55 @@ pub struct Mixture {
     mixture: GaussianMixture,
     /// The noise of discrete columns, if it was learned with noise.
     noise: Option<Noise>,
+    covariance: CovarianceType,
+}
+
+/// The mixture of arrays of the shapes that scikit-learn gives these covariances.
+pub fn mixture_of(
+    weights: ArrayView1<f64>,
+    means: ArrayView2<f64>,
+    covariances: ArrayViewD<f64>,
+    kind: CovarianceType,
+) -> PyResult<GaussianMixture> {
+    let broken = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let (k, dim) = means.dim();
+    let expected: &[usize] = match kind {
+        CovarianceType::Full => &[k, dim, dim],
+        CovarianceType::Tied => &[dim, dim],
+        CovarianceType::Diag => &[k, dim],
+        CovarianceType::Spherical => &[k],
+    };
+    if covariances.shape() != expected {
+        let found = covariances.shape();
+        return Err(PyValueError::new_err(format!(
+            "the covariances must have the shape {expected:?}, not {found:?}"
+        )));
+    }
+    let square = |matrix: ArrayViewD<f64>| {
+        let matrix = matrix.into_dimensionality::<Ix2>().expect("the shape was checked");
+        Factor::from_matrix(matrix).map_err(|error| broken(&error))
+    };
+    let shared = if kind == CovarianceType::Tied { Some(square(covariances.clone())?) } else { None };
+    let factor = |j: usize| match (&shared, kind) {
+        (Some(shared), _) => Ok(shared.clone()),
+        (None, CovarianceType::Diag) => {
+            let own: Vec<f64> = covariances.index_axis(Axis(0), j).iter().copied().collect();
+            Factor::from_variances(&own).map_err(|error| broken(&error))
+        }
+        (None, CovarianceType::Spherical) => {
+            Factor::spherical(dim, covariances[[j]]).map_err(|error| broken(&error))
+        }
+        (None, _) => square(covariances.index_axis(Axis(0), j)),
+    };
+    let component =
+        |j: usize| Gaussian::new(means.row(j).to_vec(), factor(j)?).map_err(|error| broken(&error));
+    let components = (0..k).map(component).collect::<PyResult<Vec<_>>>()?;
+    GaussianMixture::new(weights.to_vec(), components).map_err(|error| broken(&error))
 }
 
 impl Mixture {
-    pub fn new(mixture: GaussianMixture, noise: Option<Noise>) -> Self {
-        Mixture { mixture, noise }
+    pub fn new(mixture: GaussianMixture, noise: Option<Noise>, covariance: CovarianceType) -> Self {
+        Mixture { mixture, noise, covariance }
     }
 
     /// What a function makes of the rows, with their noise.
@@ -80,8 +126,35 @@ impl Mixture {
     }
 
     #[getter]
-    fn covariances<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray3<f64>> {
-        self.mixture.covariances().into_pyarray(py)
+    fn covariance_type(&self) -> &'static str {
+        self.covariance.name()
+    }
+
+    /// In scikit-learn's shapes.
+    #[getter]
+    fn covariances<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDyn<f64>> {
+        let components = self.mixture.components();
+        let found: ArrayD<f64> = match self.covariance {
+            CovarianceType::Full => self.mixture.covariances().into_dyn(),
+            CovarianceType::Tied => components[0].covariance().matrix().into_dyn(),
+            CovarianceType::Diag => {
+                let own: Vec<f64> = components.iter().flat_map(|own| own.covariance().diagonal()).collect();
+                let shape = (components.len(), self.mixture.dim());
+                Array2::from_shape_vec(shape, own).expect("one variance for each column").into_dyn()
+            }
+            CovarianceType::Spherical => components
+                .iter()
+                .map(|own| own.covariance().diagonal()[0])
+                .collect::<Array1<f64>>()
+                .into_dyn(),
+        };
+        found.into_pyarray(py)
+    }
+
+    /// Its free numbers.
+    #[getter]
+    fn parameters(&self) -> usize {
+        self.covariance.parameters(self.mixture.k(), self.mixture.dim())
     }
 
     /// The log-density of each row.

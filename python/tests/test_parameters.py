@@ -22,6 +22,7 @@ OTHERS = dict(
     dequantize=True,
     missing="marginal",
     cluster_overlap=0.1 + 0.2,
+    n_clusters=2,
     random_state=17,
 )
 SETTINGS = [
@@ -99,7 +100,7 @@ def test_parameters_in_a_file_are_checked(rows, tmp_path):
         with pytest.raises(ValueError):
             OnlineGaussianMixture.load(path)
     path.write_text(json.dumps(model | {"estimator": {"of_a_later_version": 1}}))
-    assert OnlineGaussianMixture.load(path).cluster_overlap == 0.03
+    assert OnlineGaussianMixture.load(path).cluster_overlap == 0.01
 
 
 CHANGES = dict(
@@ -137,7 +138,7 @@ def test_a_change_without_effect_is_refused(rows, tmp_path, name, value, kind):
 
 
 def test_every_parameter_takes_effect_or_is_refused():
-    with_effect = {"half_life", "missing", "cluster_overlap", "random_state"}
+    with_effect = {"half_life", "missing", "cluster_overlap", "n_clusters", "random_state"}
     assert with_effect | CHANGES.keys() == OnlineGaussianMixture().get_params().keys()
 
 

@@ -21,6 +21,9 @@ ESTIMATORS = [
     OnlineGaussianMixture(2, random_state=0),
     OnlineGaussianMixture(2, missing="marginal", random_state=0),
     OnlineGaussianMixture("auto:1..4", algorithm="oem", effort="fast", random_state=0),
+    OnlineGaussianMixture(2, covariance_type="tied", random_state=0),
+    OnlineGaussianMixture(2, covariance_type="diag", random_state=0),
+    OnlineGaussianMixture(2, covariance_type="spherical", algorithm="oem", random_state=0),
 ]
 
 

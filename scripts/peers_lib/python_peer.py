@@ -3,6 +3,8 @@
     python_peer.py read TRAIN REPEATS              polars reads the file
     python_peer.py iteration TRAIN K REPEATS       one EM iteration of scikit-learn, rows in memory, and scoring them
     python_peer.py fit TRAIN TEST K SEED           scikit-learn's whole default fit, and its held-out score
+    python_peer.py parquet TRAIN PARQUET           converts a CSV file
+    python_peer.py minibatch PARQUET K SEED        scikit-learn's MiniBatchKMeans
     python_peer.py mlpack_iteration TRAIN K REPEATS    one EM iteration of mlpack, rows in memory
     python_peer.py mlpack_fit TRAIN TEST K SEED    mlpack: k-means, ten EM iterations, and the held-out score
 """
@@ -88,6 +90,25 @@ def time_fit(train, test, k, seed):
     }
 
 
+def convert(train, parquet):
+    import polars
+
+    polars.scan_csv(train).sink_parquet(parquet)
+    return {}
+
+
+def time_minibatch(parquet, k, seed):
+    import polars
+    from sklearn.cluster import MiniBatchKMeans
+
+    begun = time.perf_counter()
+    rows = polars.read_parquet(parquet).to_numpy()
+    read_seconds = time.perf_counter() - begun
+    begun = time.perf_counter()
+    MiniBatchKMeans(int(k), random_state=int(seed)).fit(rows)
+    return {"read_seconds": read_seconds, "learn_seconds": time.perf_counter() - begun}
+
+
 def train_mlpack(rows, k, iterations, **more):
     """A model of mlpack, and the seconds it takes. Its counter begins with 1, so a maximum of 1 means no iteration."""
     import mlpack
@@ -135,5 +156,6 @@ def rows_in_memory(path):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")  # few iterations do not converge, as intended
     job = {"read": time_reading, "iteration": time_iteration, "fit": time_fit,
+           "parquet": convert, "minibatch": time_minibatch,
            "mlpack_iteration": time_mlpack_iteration, "mlpack_fit": time_mlpack_fit}[sys.argv[1]]
     print(json.dumps(job(*sys.argv[2:])))

@@ -11,6 +11,7 @@ OBMM, OEM = "gmm-bmm, oBMM", "gmm-bmm, oEM"
 OBMM_IN_MEMORY, OEM_IN_MEMORY = "the library, oBMM, rows in memory", "the library, oEM, rows in memory"
 SKLEARN, ITERATION = "scikit-learn, whole default fit", "scikit-learn, one EM iteration"
 POLARS, ARMADILLO, TRUTH = "polars", "Armadillo, gmm_full", "the true model"
+WITHOUT_GAPS, MINI_BATCH = "gmm-bmm, oBMM, the same rows without gaps", "scikit-learn, MiniBatchKMeans"
 MLPACK, MLPACK_ITERATION = "mlpack, gmm_train", "mlpack, one EM iteration"
 
 COLUMNS: Sequence[tuple] = (
@@ -43,6 +44,8 @@ NOTES = """\
   Python with one trial and full covariances, has at most 10 of k-means and 10 of EM; `s to learn` contains both.
 - `start`, `pass` and `revisions` (those at the end of the stream included) are the parts of `s to learn`. `s to score` is the
   time of the log-densities of all training rows.
+- Rows with gaps are learned by gmm-bmm alone, once with their gaps and once as they were before values were removed. MiniBatchKMeans reads its
+  Parquet file with polars and has scikit-learn's default settings; it learns centres and no densities.
 - Peak memory is that of the process. Values below some 15 MB cannot be observed, because the script itself uses that much.
 """
 
@@ -101,6 +104,10 @@ RATIOS: Sequence[tuple] = (
      lambda data: ratio(find(data, ITERATION).get("score_seconds"), find(data, OBMM_IN_MEMORY).get("score_seconds"))),
     ("scikit-learn's whole fit / whole oBMM fit, in memory", 1,
      lambda data: ratio(find(data, SKLEARN).get("learn_seconds"), find(data, OBMM_IN_MEMORY).get("learn_seconds"))),
+    ("whole oBMM fit with gaps / without", 2,
+     lambda data: ratio(find(data, OBMM).get("learn_seconds"), find(data, WITHOUT_GAPS).get("learn_seconds"))),
+    ("MiniBatchKMeans / oBMM, from file", 2,
+     lambda data: ratio(find(data, MINI_BATCH).get("wall_seconds"), find(data, OBMM).get("wall_seconds"))),
     ("oEM / oBMM, in memory", 2,
      lambda data: ratio(find(data, OEM_IN_MEMORY).get("learn_seconds"), find(data, OBMM_IN_MEMORY).get("learn_seconds"))),
     ("rows/s read, the library / polars", 2,

@@ -1,19 +1,53 @@
 //! The clusters of a model in words.
 
+use std::num::NonZeroUsize;
+
 use serde::Serialize;
 
-use crate::dist::Clusters;
+use super::usage;
+use crate::dist::{Clusters, Uniting};
 use crate::model::{Labels, Model};
 use crate::text::number::percent;
 use crate::text::{count, listed};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ClusterArgs {
-    /// Unite components into one cluster while the probability that a row of one is assigned to the other exceeds P
+    /// Unite components into one cluster while the probability that a row of one is assigned to the other exceeds P [default: 0.01]
     ///
     /// The probabilities are estimated from rows drawn from the mixture. A smaller value gives fewer clusters. A component whose centre is assigned to another component joins it at any value, so that a core and its wide tails are one cluster.
-    #[arg(long, value_name = "P", default_value_t = Clusters::OVERLAP, value_parser = parse_probability)]
-    pub overlap: f64,
+    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    overlap: Option<f64>,
+    /// Unite components until N clusters are left
+    ///
+    /// The two clusters that are confused most are united first. Outlier components belong to no cluster.
+    #[arg(long, value_name = "N", conflicts_with = "overlap")]
+    clusters: Option<NonZeroUsize>,
+}
+
+impl ClusterArgs {
+    /// Which components are one cluster.
+    pub fn uniting(&self) -> Uniting {
+        let overlap = Uniting::Overlap(self.overlap.unwrap_or(Clusters::OVERLAP));
+        self.clusters.map_or(overlap, |wanted| Uniting::Count(wanted.get()))
+    }
+
+    /// Whether one of the options is given.
+    pub fn is_given(&self) -> bool {
+        self.overlap.is_some() || self.clusters.is_some()
+    }
+
+    /// The clusters of a model, as many as are wanted.
+    pub fn labels(&self, model: &Model) -> anyhow::Result<Labels> {
+        let labels = model.labels(self.uniting());
+        let (found, wanted) = (labels.clusters().count(), self.clusters.map_or(1, NonZeroUsize::get));
+        if found < wanted {
+            return Err(usage(format!(
+                "--clusters {wanted}: the model has {} besides outliers: give at most {found}, or fit with a larger --k",
+                count(found as u64, "component")
+            )));
+        }
+        Ok(labels)
+    }
 }
 
 fn parse_probability(text: &str) -> Result<f64, String> {
@@ -26,7 +60,9 @@ fn parse_probability(text: &str) -> Result<f64, String> {
 /// The clusters of a model.
 #[derive(Debug, Serialize)]
 pub(super) struct ClustersResult {
-    overlap: f64,
+    /// Clusters are united above it; absent if a number of clusters was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overlap: Option<f64>,
     /// How many clusters there are with other overlaps.
     by_overlap: Vec<ByOverlap>,
     /// The heaviest first.
@@ -59,7 +95,7 @@ struct ShownCluster {
 const MAX_NAMED: usize = 20;
 
 impl ClustersResult {
-    pub fn of(model: &Model, labels: &Labels, overlap: f64) -> Self {
+    pub fn of(model: &Model, labels: &Labels, uniting: Uniting) -> Self {
         let clusters = labels.clusters();
         let sorted = |members: &mut dyn Iterator<Item = usize>| {
             let mut names: Vec<u64> = members.map(|component| labels.identifiers()[component]).collect();
@@ -75,7 +111,7 @@ impl ClustersResult {
         let weights = mixture.weights().to_vec();
         let by_overlap = |&overlap: &f64| ByOverlap { overlap, clusters: mixture.clusters(overlap).count() };
         ClustersResult {
-            overlap,
+            overlap: if let Uniting::Overlap(overlap) = uniting { Some(overlap) } else { None },
             by_overlap: OVERLAPS.iter().map(by_overlap).collect(),
             clusters: clusters.weights().iter().enumerate().map(shown).collect(),
             outliers: sorted(&mut clusters.outliers()),
@@ -121,7 +157,7 @@ mod tests {
     fn clusters_and_outliers_have_a_line_each() {
         let cluster = |cluster, weight, components| ShownCluster { cluster, weight, components };
         let result = ClustersResult {
-            overlap: 0.01,
+            overlap: Some(0.01),
             by_overlap: vec![
                 ByOverlap { overlap: 0.01, clusters: 2 },
                 ByOverlap { overlap: 0.1, clusters: 3 },

@@ -29,10 +29,11 @@ use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
 use crate::experiment::{
-    CellRecord, Contender, Ending, ExperimentError, FOLDS_FILE, PACKED_FILE, Plan, RECORDS_FILE, Record,
-    RecordIndex, Session, Workers, export_folds, read_records, refuse_file_as_folder, write_packed,
+    CellRecord, Contender, Ending, ExperimentError, FOLDS_FILE, PACKED_FILE, Plan, RECORDS_FILE, RecordIndex,
+    Session, Workers, export_folds, read_records, refuse_file_as_folder, write_packed,
 };
 use crate::learn::BlindPrior;
+use crate::linalg::CovarianceType;
 use crate::report::{ReportError, SetSummary, pack, report_files, write_report};
 use crate::text::{count, printable};
 
@@ -44,7 +45,7 @@ use crate::text::{count, printable};
        gmm-bmm compare --from-records <DIR> [OPTIONS]")]
 #[command(after_long_help = "Examples:
   gmm-bmm compare --data abalone --k 2..10 --out abalone
-  gmm-bmm compare --data airfoil --data transfusion --k 2..10 --dequantize both --out discrete
+  gmm-bmm compare --data airfoil --data transfusion --k 2..10 --dequantize --out discrete
   gmm-bmm compare --data train.csv --test test.csv --k 2..6 --algos oem,obmm
   gmm-bmm compare --from-records abalone --select paper --units zscore --out abalone-as-in-the-paper
   gmm-bmm compare --from-records abalone --reference oem
@@ -62,8 +63,9 @@ pub(super) struct Args {
 
     /// Add noise of one quantum to discrete columns
     ///
-    /// 'auto' detects them, a list names them, 'both' runs sets with discrete columns with and without noise, 'off' adds none.
-    #[arg(long, value_name = "auto|both|off|COLUMNS", num_args = 0..=1, default_value = "off",
+    /// Without noise the density of a discrete column is unbounded, and scores are not comparable. 'both' runs a set that has such
+    /// columns as it is and with noise, as two sets. 'auto' runs it with noise only, a list names the columns, 'off' adds none.
+    #[arg(long, value_name = "auto|both|off|COLUMNS", num_args = 0..=1, default_value = "both",
           default_missing_value = "auto", value_parser = parse_dequantize, help_heading = "Data")]
     dequantize: Dequantize,
 
@@ -92,7 +94,7 @@ pub(super) struct Args {
     /// Seed of splits and starts; equal seeds, sets and names give equal scores
     ///
     /// The name of a set, which is that of its file without folder and ending, is mixed into the seed. So the same rows in a file of another name are split differently. The number of threads does not change the scores.
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, hide_short_help = true, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
     /// Repeat splits and starts with N seeds: --seed, the next number, and so on
@@ -122,6 +124,17 @@ pub(super) struct Args {
     /// Training rows are in random order, so this measures what forgetting costs on data that do not drift.
     #[arg(long, hide_short_help = true, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     half_life: Option<u64>,
+
+    /// Adds EM and oBMM revised with these covariances: a list of tied, diag, spherical
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_enum,
+        hide_possible_values = true
+    )]
+    covariance: Vec<CovarianceType>,
 
     /// What a blind start supposes about a component: the rows that its mean counts for, and its covariance as a multiple of that
     /// of the first rows
@@ -168,7 +181,7 @@ pub(super) struct Args {
     /// Run nothing: make tables and pictures from the records in this folder, in the same folder or in --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
           "algos", "start", "learner", "scorer", "learners", "time_limit", "retry_failed", "folds", "seed", "seeds", "order", "shards",
-          "warmup", "half_life", "blind_prior", "alpha", "em_restarts", "repeat", "jobs"])]
+          "warmup", "half_life", "covariance", "blind_prior", "alpha", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 
     #[command(flatten)]
@@ -202,26 +215,27 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     }
     // The session keeps the record file locked until the tables are written, so that they show all its records.
     let (session, cells_run);
-    let mut records = match &args.from_records {
+    let mut index: RecordIndex = match &args.from_records {
         Some(source) => {
             check_place_of_tables(folder, source, args.shown.pack)?;
             cells_run = 0;
-            read_records(source)?
+            read_records(source)?.into_iter().collect()
         }
         None => {
             (session, cells_run) = run_plan(folder, args.workers(), args.plan(console)?, console)?;
-            session.records().to_vec()
+            session.index().clone()
         }
     };
     if args.shown.pack {
-        records = pack(&records, &args.shown.options(&records)?).map_err(with_remedy)?;
-        write_packed(folder, &records)?;
+        let packed = pack(&index, &args.shown.options(&index)?).map_err(with_remedy)?;
+        write_packed(folder, &packed)?;
+        index = packed.into_iter().collect();
     }
-    let records = args.shown.choose(records)?;
-    let cells = RecordIndex::new(&records).cell_count();
+    args.shown.choose(&mut index)?;
+    let cells = index.cell_count();
     let source = args.from_records.as_deref().unwrap_or(folder);
     anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables from", source.display());
-    let summary = write_report(&records, &args.shown.options(&records)?, folder)
+    let summary = write_report(&index, &args.shown.options(&index)?, folder)
         .map_err(with_remedy)
         .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
     let result = CompareResult {
@@ -316,9 +330,9 @@ fn run_plan(
         other => other.into(),
     })?;
     let missing = session.missing_cells().len();
-    let finished = RecordIndex::new(session.records()).cell_count();
+    let finished = session.index().cell_count();
     if finished > 0 {
-        let failed = match failures(session.records()).values().map(|learner| learner.failed).sum::<usize>() {
+        let failed = match failures(session.index()).values().map(|learner| learner.failed).sum::<usize>() {
             0 => String::new(),
             failed => format!(", of which {failed} failed"),
         };
@@ -344,7 +358,7 @@ fn run_plan(
         ))
         .into());
     }
-    tell_failures(session.records(), console);
+    tell_failures(session.index(), console);
     Ok((session, run))
 }
 
@@ -358,12 +372,11 @@ struct Failures {
 }
 
 /// The learners of the tables that failed somewhere.
-fn failures(records: &[Record]) -> BTreeMap<Contender, Failures> {
-    let index = RecordIndex::new(records);
+fn failures(index: &RecordIndex) -> BTreeMap<Contender, Failures> {
     let mut all: BTreeMap<Contender, Failures> = BTreeMap::new();
     for set in index.sets() {
         for contender in set.contenders() {
-            let learner = all.entry(contender).or_default();
+            let learner = all.entry(contender.clone()).or_default();
             learner.scored += set.cells_of(contender).count();
             for failure in set.failures_of(contender).filter_map(|cell| cell.failure.as_ref()) {
                 learner.failed += 1;
@@ -378,8 +391,8 @@ fn failures(records: &[Record]) -> BTreeMap<Contender, Failures> {
 }
 
 /// Says which cells have no scores, and how to run them again.
-fn tell_failures(records: &[Record], console: &Console) {
-    let failures = failures(records);
+fn tell_failures(index: &RecordIndex, console: &Console) {
+    let failures = failures(index);
     for (contender, Failures { failed, first, .. }) in failures.iter().filter(|(_, one)| one.scored == 0) {
         let name = contender.name();
         match failed {

@@ -204,9 +204,7 @@ impl ReadingArgs {
     /// An error if rows are to have weights, which this command has no use for.
     pub fn refuse_weights(&self) -> anyhow::Result<()> {
         match self.weight {
-            Some(_) => {
-                Err(usage("--weight is for commands that learn or average: 'fit', 'eval' and 'compare'"))
-            }
+            Some(_) => Err(usage("--weight is for commands that learn or average: 'fit' and 'eval'")),
             None => Ok(()),
         }
     }

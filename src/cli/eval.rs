@@ -37,6 +37,7 @@ use selection::Selection;
   gmm-bmm predict --model model.json --data - --scores - <test.csv | cut -d, -f5
   gmm-bmm predict --model model.json --data today.csv --scores ranks.csv --explain --keep timestamp,id
   gmm-bmm predict --model model.json --data today.csv --scores - --explain --top 20
+  gmm-bmm predict --model model.json --data today.csv --scores anomalies.csv --contamination 0.01
   sensors | gmm-bmm predict --model model.json --data - --scores - --follow --max-rank 0.001
   gmm-bmm predict --model model.json --data new.csv --target power --interval 0.9 --scores power.csv
   sensors | gmm-bmm predict --model model.json --data - --scores - --follow
@@ -51,7 +52,7 @@ pub(super) struct Args {
 
     /// Write the score and the labels of each row to this CSV file ('-' is standard output, where nothing else is printed then)
     ///
-    /// The columns are: 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', the probability of that component given the row; 'cluster', the name of that component's cluster; 'outlier', 1 if it is an outlier component, whose 'cluster' is 0; 'rank', the fraction of the rows that the model was learned from with a lower log-density (empty for a file of an earlier version), so that an anomaly has a rank near 0 (missing values count as if they were as probable as usual, and outlier components do not count, so that their rows have a rank near 0 too); 'not_scored', why a row has no score, and empty otherwise. Components, clusters and identifiers are those of 'gmm-bmm show', whose help explains them.
+    /// The columns are: 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', the probability of that component given the row; 'cluster', the name of that component's cluster; 'outlier', 1 if it is an outlier component, whose 'cluster' is 0; 'rank', the fraction of the rows that the model was learned from with a lower log-density (empty for a file of an earlier version), so that an anomaly has a rank near 0 (a row with missing values has the rank of a whole row that is as rare, and outlier components do not count, so that their rows have a rank near 0 too); 'not_scored', why a row has no score, and empty otherwise. Components, clusters and identifiers are those of 'gmm-bmm show', whose help explains them.
     ///
     /// With --bad-rows skip, a row that cannot be scored is listed with empty fields and the reason, so that the scores have a line for every row of the data.
     #[arg(long, value_name = "FILE")]
@@ -77,10 +78,16 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", requires = "scores", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
 
+    /// Add columns 'anomaly', 1 for an anomaly, and 'anomaly_score', which is the lower the more unusual the row is
+    ///
+    /// SHARE is the share of anomalies among the rows that the model was learned from, at most 0.5, such as 0.01. A row is an anomaly if its score is lower than that of this share of them. 'auto' does not know the share: a row is an anomaly if it is more unusual than 99 of 100 rows that the mixture generates. The score counts neither components that are lighter than the share ('auto': 0.1) nor small distances within narrow components, and it counts how far a row is from all others. With --top, it decides on the order.
+    #[arg(long, value_name = "SHARE", requires = "scores", value_parser = Contamination::parse)]
+    contamination: Option<Contamination>,
+
     /// Predict these columns from the others, by name, number or range; needs --scores
     ///
     /// The file of --scores then has 'NAME_mean' and 'NAME_std' for each target: the mean and the standard deviation of its distribution given the other columns of the model. Values of the targets in the data are not used and need not be there; --keep copies them to the scores. With --missing marginal, other values may be missing too.
-    #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "scores", conflicts_with_all = ["explain", "follow", "max_rank", "predictive", "top", "units"])]
+    #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "scores", conflicts_with_all = ["contamination", "explain", "follow", "max_rank", "predictive", "top", "units"])]
     target: Vec<String>,
 
     /// Add bounds 'NAME_low' and 'NAME_high' between which the target lies with this probability
@@ -106,6 +113,20 @@ pub(super) struct Args {
 
     #[command(flatten)]
     data: DataArgs,
+}
+
+/// The share of anomalies, if it is known.
+#[derive(Debug, Clone, Copy)]
+struct Contamination(Option<f64>);
+
+impl Contamination {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            _ if text == "auto" => Ok(Contamination(None)),
+            Ok(share) if 0.0 < share && share <= 0.5 => Ok(Contamination(Some(share))),
+            _ => Err("give 'auto' or a number above 0 and at most 0.5, such as 0.01".into()),
+        }
+    }
 }
 
 fn parse_rank(text: &str) -> Result<f64, String> {
@@ -242,7 +263,8 @@ impl<'a> Evaluation<'a> {
                 file.keep_private()?;
             }
             let explanation = if args.explain { ",explanation" } else { "" };
-            writeln!(file, "{COLUMNS}{explanation}{}", cells(rows.kept_columns()))?;
+            let anomaly = if args.contamination.is_some() { ",anomaly,anomaly_score" } else { "" };
+            writeln!(file, "{COLUMNS}{explanation}{anomaly}{}", cells(rows.kept_columns()))?;
             file.flush()?;
         }
         let (scored, batches) = (Prequential::default(), BatchSums::new(vec![0.0]));
@@ -320,6 +342,7 @@ impl<'a> Evaluation<'a> {
     fn score(&mut self, block: &Block, rows: &RowReader, before: u64) -> anyhow::Result<()> {
         let (log_densities, responsibilities) = self.scorer.score(block.view());
         let of_missing = self.scores.as_ref().and_then(|_| self.scorer.log_density_of_missing(block.view()));
+        let anomalies = self.scores.as_ref().and_then(|_| self.scorer.anomaly_scores(block.view()));
         let mut bad = rows.listed_rows().iter().peekable();
         for i in 0..block.rows() {
             let place = block.place(i);
@@ -354,8 +377,10 @@ impl<'a> Evaluation<'a> {
                 let of_missing = of_missing.as_ref().map_or(0.0, |all| all[i]);
                 let usualness = self.scorer.usualness(log_density, of_missing, &own);
                 let rank = self.scorer.rank(usualness);
+                let anomaly = anomalies.as_ref().map(|scores| scores[i]);
+                let usualness = anomaly.unwrap_or(usualness);
                 if self.selection.takes(usualness, rank) {
-                    let fields = self.scorer.fields(block.row(i), log_density, rank, &own);
+                    let fields = self.scorer.fields(block.row(i), log_density, rank, &own, anomaly);
                     let line = line(before, place, &fields, rows);
                     self.selection.keep_or(usualness, line, |line| file.write_all(line.as_bytes()))?;
                 }

@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     }
     let mut outputs = files.iter().map(|path| create_output(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let mixture = model.estimate();
-    let exported = Exported::new(&model, &mixture, &model.labels(args.clusters.overlap));
+    let exported = Exported::new(&model, &mixture, &args.clusters.labels(&model)?);
     if let [means, covariances, _] = outputs.as_mut_slice() {
         exported.write_means(means)?;
         exported.write_covariances(covariances)?;

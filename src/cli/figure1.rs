@@ -39,11 +39,11 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct Panel {
+struct Panel<'a> {
     set: String,
-    learner: &'static str,
+    learner: &'a str,
     #[serde(skip)]
-    name: &'static str,
+    name: &'a str,
     rows: u64,
     test_log_likelihood: f64,
     true_log_likelihood: f64,
@@ -74,12 +74,12 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn panel(curve: &CurveRecord) -> Option<Panel> {
+fn panel(curve: &CurveRecord) -> Option<Panel<'_>> {
     let &(rows, score) = curve.points.last()?;
     let (_, level) = curve.level.as_ref()?;
     Some(Panel {
         set: curve.data.clone(),
-        learner: curve.contender.profile().id,
+        learner: curve.contender.id(),
         name: curve.contender.name(),
         rows,
         test_log_likelihood: score,

@@ -29,7 +29,6 @@ use super::structure::StructureResult;
 use super::trace::CurvePoints;
 use super::{usage, usage_error, wording};
 use crate::data::Reservoir;
-use crate::dist::Clusters;
 use crate::files::place_of;
 use crate::learn::{DataChanges, Health, KComparison, OnlineFit, Today};
 use crate::model::Model;
@@ -178,6 +177,11 @@ fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
     // Only the resumed model itself may replace its file.
     refuse_overwriting(others.into_iter(), args.resume.iter())?;
     args.checkpoint.check()?;
+    if args.clusters.is_given() && args.plot.plot.is_none() {
+        return Err(usage(
+            "--clusters and --overlap give a picture its colours: add --plot FILE, or give them to 'show' or 'predict'",
+        ));
+    }
     let plot = args.plot.open()?;
     let plot_curve = plot_curve.as_deref().map(PlotOutput::open).transpose()?;
     Ok(Outputs { model: Output::open(&args.out)?, plot, plot_curve })
@@ -194,7 +198,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
         let _ = std::fs::remove_file(place_of(checkpoint));
     }
     if let Some(plot) = out.plot {
-        args.plot.write(plot, &model, &model.labels(Clusters::OVERLAP), sample.as_ref())?;
+        args.plot.write(plot, &model, &args.clusters.labels(&model)?, sample.as_ref())?;
     }
     if let (Some(to), Some(points)) = (out.plot_curve, curve) {
         let drawn = to.write_curve(&points.curve(&model))?;

@@ -16,6 +16,7 @@ use super::structure::StructureResult;
 use super::{usage, wording};
 use crate::PageOptions;
 use crate::data::{Block, Reservoir};
+use crate::dist::Uniting;
 use crate::files::OutputFile;
 use crate::learn::{Algorithm, DataChanges, EmSettings, Health, KComparison, Lineage, MergeReport};
 use crate::linalg::{CovarianceType, Factor};
@@ -187,7 +188,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     }
     let (best_k, choice, whole) = (model.k(), model.choice(), html.as_ref().map(|_| model.clone()));
     let model = args.one_k.of(model, &args.model)?;
-    let labels = model.labels(args.clusters.overlap);
+    let labels = args.clusters.labels(&model)?;
     let sample = sample(args, &model, console)?;
     if let Some(plot) = plot {
         args.plot.write(plot, &model, &labels, sample.as_ref())?;
@@ -198,7 +199,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if outputs.iter().any(|output| output.is_some()) && !console.tells_of_files() {
         return Ok(());
     }
-    let shown = shown(&model, &labels, args.clusters.overlap);
+    let shown = shown(&model, &labels, args.clusters.uniting());
     let (plot, html) = (args.plot.plot.clone(), args.html.clone());
     let shown = Shown { best_k, choice, all: args.all, plot, html, ..shown };
     console.result(&shown, if args.history { describe_history } else { describe })?;
@@ -217,7 +218,7 @@ fn write_page(
     let rows = values.as_deref().map(|values| ArrayView2::from_shape((values.len() / dim, dim), values));
     let options = PageOptions {
         k: args.one_k.k,
-        overlap: args.clusters.overlap,
+        clusters: args.clusters.uniting(),
         rows: rows.transpose().expect("rows are whole"),
         findings: whole.findings().iter().map(wording::finding).collect(),
     };
@@ -245,7 +246,7 @@ fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Optio
     Ok(Some(sample))
 }
 
-fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
+fn shown(model: &Model, labels: &Labels, uniting: Uniting) -> Shown {
     let mixture = model.estimate();
     let kappas: Vec<Option<f64>> = match model.posterior() {
         Some(posterior) => posterior.components().iter().map(|component| Some(component.kappa())).collect(),
@@ -287,7 +288,7 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
         waiting_for_rows: model.waits_for_rows(),
         lineage: model.lineage().cloned(),
         merged: model.merge_report().cloned(),
-        clusters: ClustersResult::of(model, labels, overlap),
+        clusters: ClustersResult::of(model, labels, uniting),
         all: false,
         components,
         health: model.health(),

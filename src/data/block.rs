@@ -105,6 +105,7 @@ impl Block {
     }
 
     /// All numbers, row after row.
+    #[cfg(feature = "cli")]
     pub(crate) fn values_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }

@@ -1,9 +1,11 @@
 //! Columns of angles, such as directions of the wind and times of day, of which a row has the cosine and the sine.
 
+#[cfg(feature = "csv")]
 use std::f64::consts::TAU;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "csv")]
 use super::column_names::ColumnNames;
 
 /// A column whose ends meet, such as a direction from 0 to 360. Rows have its cosine and its sine in its place, in two columns
@@ -38,20 +40,24 @@ impl Circular {
     }
 
     /// Whether a value is one of the column's, or missing.
+    #[cfg(feature = "csv")]
     pub(super) fn holds(&self, value: f64) -> bool {
         value.is_nan() || (self.low..=self.high).contains(&value)
     }
 
+    #[cfg(feature = "csv")]
     fn around(&self, value: f64) -> [f64; 2] {
         let (sine, cosine) = (TAU * ((value - self.low) / (self.high - self.low))).sin_cos();
         [cosine, sine]
     }
 
+    #[cfg(any(feature = "cli", all(test, feature = "csv")))]
     fn value(&self, cosine: f64, sine: f64) -> f64 {
         self.low + (self.high - self.low) * (sine.atan2(cosine) / TAU).rem_euclid(1.0)
     }
 }
 
+#[cfg(feature = "csv")]
 impl ColumnNames {
     /// These columns, of which some are circular. The place of each is set.
     pub(super) fn with_circular(&self, mut circular: Vec<Circular>) -> ColumnNames {
@@ -83,6 +89,7 @@ impl ColumnNames {
     }
 
     /// Some of these columns, in ascending order. `None` if only one of the two columns of a circular one is among them.
+    #[cfg(feature = "cli")]
     pub(crate) fn subset(&self, places: &[usize]) -> Option<ColumnNames> {
         let mut circular = Vec::new();
         for one in &self.circular {
@@ -109,6 +116,7 @@ impl ColumnNames {
     }
 
     /// A row of the data from a row of these columns.
+    #[cfg(any(feature = "cli", all(test, feature = "csv")))]
     pub(crate) fn contract(&self, row: &[f64]) -> Vec<f64> {
         let at = |place: &usize| self.circular.iter().find(|circular| circular.place == *place);
         let value = |place: usize| match at(&place) {
@@ -120,7 +128,7 @@ impl ColumnNames {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "csv"))]
 mod tests {
     use super::*;
 

@@ -9,8 +9,9 @@ use thiserror::Error;
 
 use super::bad_row::{BadRow, MissingValue};
 use super::catalogue::DataSet;
+use super::did_you_mean::columns_there_are;
 use super::notice::Notice;
-use crate::text::{count, listed, quoted};
+use crate::text::{count, quoted};
 
 /// What can go wrong while data are opened and read. The text names the file and states the fact;
 /// [`DataError::remedies`] says what else can be done.
@@ -477,24 +478,6 @@ impl DataError {
             }
             other => other,
         }
-    }
-}
-
-/// The column that may be meant, and the columns there are.
-fn columns_there_are(wanted: &str, nearest: Option<&str>, columns: &[String]) -> String {
-    const MAX: usize = 20;
-    // In a list, a name with a comma looks like two.
-    let is_part = |name: &String| name.contains(',') && name.split(',').any(|part| part.trim() == wanted);
-    if let Some(place) = columns.iter().position(is_part) {
-        let (name, number) = (&columns[place], place + 1);
-        return format!(
-            "if '{name}' is meant, choose it by its number, {number}, because its name has a comma"
-        );
-    }
-    let columns = format!("columns are {}", listed(columns.iter().cloned(), MAX));
-    match nearest {
-        Some(name) => format!("did you mean '{name}'? The {columns}"),
-        None => format!("the {columns}"),
     }
 }
 

@@ -161,10 +161,20 @@ pub(super) fn whole_mixture(mixture: &GaussianMixture) -> (Array1<f64>, Array1<f
     let units = variance.mapv(|v| if v.is_normal() { v.sqrt() } else { 1.0 });
     let mut correlation = Array2::zeros((mixture.dim(), mixture.dim()));
     for (component, &weight) in parts() {
-        let root = component.covariance().lower_matrix() / units.view().insert_axis(Axis(1));
         let away = (&ArrayView1::from(component.mean()) - &mean) / &units;
         let away = away.insert_axis(Axis(1));
-        correlation.scaled_add(weight, &(root.dot(&root.t()) + away.dot(&away.t())));
+        let mut own = away.dot(&away.t());
+        match component.covariance().roots() {
+            Some(roots) => {
+                let columns = own.diag_mut().into_iter().zip(roots).zip(&units);
+                columns.for_each(|((to, root), unit)| *to += (root / unit).powi(2));
+            }
+            None => {
+                let root = component.covariance().lower_matrix() / units.view().insert_axis(Axis(1));
+                own += &root.dot(&root.t());
+            }
+        }
+        correlation.scaled_add(weight, &own);
     }
     (mean, units, correlation)
 }

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 
 use super::axes::whole_mixture;
 use super::{BlockScorer, Gaussian, GaussianMixture, fill_standard_normal, most_probable};
-use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
+use crate::linalg::{CovarianceType, Factor};
 
 /// Which components of a mixture form a cluster, and which are outlier components.
 ///
@@ -38,6 +38,27 @@ pub struct Clusters {
     of: Vec<Option<usize>>,
     /// The weight of each cluster, the heaviest first.
     weights: Vec<f64>,
+}
+
+/// Which components are united into clusters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Uniting {
+    /// Clusters are united while the probability that a row of one is assigned to another exceeds this.
+    Overlap(f64),
+    /// The two clusters that are confused most are united until so many clusters are left.
+    Count(usize),
+}
+
+impl Default for Uniting {
+    fn default() -> Self {
+        Uniting::Overlap(Clusters::OVERLAP)
+    }
+}
+
+impl From<f64> for Uniting {
+    fn from(overlap: f64) -> Self {
+        Uniting::Overlap(overlap)
+    }
 }
 
 impl Clusters {
@@ -91,28 +112,64 @@ impl Clusters {
 }
 
 impl GaussianMixture {
-    /// Unites components into clusters: each component with the one that its centre is assigned to, then clusters while the
-    /// probability that a row of one is assigned to another exceeds `overlap`.
+    /// Unites components into clusters: each component with the one that its centre is assigned to, then clusters as `uniting`
+    /// says, an overlap or a [`Uniting::Count`]. A mixture with too few components that are not outliers has fewer clusters than
+    /// that; then no components are united.
     ///
-    /// The result depends only on the mixture and `overlap`, because the random draws have a fixed seed.
-    pub fn clusters(&self, overlap: f64) -> Clusters {
+    /// The result depends only on the mixture and `uniting`, because the random draws have a fixed seed.
+    ///
+    /// ```
+    /// use gmm_bmm::GaussianMixture;
+    /// use gmm_bmm::dist::{Factor, Gaussian, Uniting};
+    /// let normal = |mean: f64| Gaussian::new(vec![mean], Factor::identity(1));
+    /// let mixture = GaussianMixture::new(vec![0.3, 0.5, 0.2], vec![normal(0.0)?, normal(9.0)?, normal(30.0)?])?;
+    /// let two = mixture.clusters(Uniting::Count(2));
+    /// assert_eq!((two.of(0), two.of(1), two.of(2)), (Some(0), Some(0), Some(1)));
+    /// # Ok::<(), gmm_bmm::dist::DistError>(())
+    /// ```
+    pub fn clusters(&self, uniting: impl Into<Uniting>) -> Clusters {
+        let uniting = uniting.into();
         let light = light_below(self.k());
         let is_scattered = self.scattered(light);
         let draws = draws_per_component(self.k(), self.dim());
         let mut united = United::new(self.weights(), self.contested_rows(draws));
+        let wanted = if let Uniting::Count(wanted) = uniting { wanted.max(1) } else { 0 };
+        let overlap = if let Uniting::Overlap(overlap) = uniting { overlap } else { Clusters::OVERLAP };
+        let clusters = |united: &United| -> Vec<bool> {
+            let sizes = united.sizes();
+            sizes.iter().zip(&is_scattered).map(|(size, scattered)| *size >= light && !scattered).collect()
+        };
+        let count = |clusters: &[bool]| clusters.iter().filter(|is_cluster| **is_cluster).count();
         for (component, home) in self.most_probable_components(self.means().view()).into_iter().enumerate() {
-            if !is_scattered[component] && !is_scattered[home] {
+            let is_apart = is_scattered[component] || is_scattered[home];
+            if !is_apart && (wanted == 0 || count(&clusters(&united)) > wanted) {
                 united.unite(component, home);
             }
         }
-        while let Some((one, other)) = united.most_confused(&is_scattered, overlap * draws as f64) {
+        loop {
+            // If their number is wanted, clusters are united below; here those that are too light for one.
+            let is_cluster = clusters(&united);
+            let may_unite = |one: usize, other: usize| {
+                let is_free = wanted == 0 || !is_cluster[one] || !is_cluster[other];
+                is_free && !is_scattered[one] && !is_scattered[other]
+            };
+            let confused = united.most_confused(may_unite, overlap * draws as f64);
+            let Some((one, other)) = confused else { break };
             united.unite(one, other);
         }
+        while wanted > 0 {
+            let is_cluster = clusters(&united);
+            if count(&is_cluster) <= wanted {
+                break;
+            }
+            let confused = united.most_confused(|one, other| is_cluster[one] && is_cluster[other], 0.0);
+            let (one, other) = confused.unwrap_or_else(|| self.nearest(&united.labels, &is_cluster));
+            united.unite(one, other);
+        }
+        let (is_cluster, mut weights) = (clusters(&united), vec![0.0; self.k()]);
         let labels = united.labels;
-        let mut weights = vec![0.0; self.k()];
         labels.iter().zip(self.weights()).for_each(|(&label, weight)| weights[label] += weight);
-        let is_cluster = |label: usize| weights[label] >= light && !is_scattered[label];
-        let mut order: Vec<usize> = (0..self.k()).filter(|&label| is_cluster(label)).collect();
+        let mut order: Vec<usize> = (0..self.k()).filter(|&label| is_cluster[label]).collect();
         order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
         Clusters {
             of: labels.iter().map(|label| order.iter().position(|other| other == label)).collect(),
@@ -120,13 +177,24 @@ impl GaussianMixture {
         }
     }
 
-    /// The log-density of each row under the components that belong to clusters, where missing values are as probable as usual.
+    /// The labels of the two of these clusters that have the nearest components, by the Bhattacharyya distance.
+    fn nearest(&self, labels: &[usize], is_cluster: &[bool]) -> (usize, usize) {
+        let components: Vec<usize> = (0..self.k()).filter(|&j| is_cluster[labels[j]]).collect();
+        let pairs = components.iter().flat_map(|&i| components.iter().map(move |&j| (i, j)));
+        let apart = pairs.filter(|&(i, j)| labels[i] < labels[j]);
+        let distance = |(i, j): (usize, usize)| self.components()[i].bhattacharyya(&self.components()[j]);
+        let found = apart.map(|pair| (distance(pair), pair)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let (i, j) = found.expect("there are at least two clusters").1;
+        (labels[i], labels[j])
+    }
+
+    /// The log-density of each row under the components that belong to clusters, where rows with gaps count as whole rows that are as rare.
     /// By this, and not by its log-density, a row of an outlier component is an anomaly.
-    pub fn usualness(&self, rows: ArrayView2<f64>, overlap: f64) -> Array1<f64> {
+    pub fn usualness(&self, rows: ArrayView2<f64>, uniting: impl Into<Uniting>) -> Array1<f64> {
         let mut log_densities = self.score_whole(rows);
         let light = light_below(self.k());
         if self.weights().iter().any(|&weight| weight < light) {
-            let (clusters, responsibilities) = (self.clusters(overlap), self.probabilities(rows));
+            let (clusters, responsibilities) = (self.clusters(uniting), self.probabilities(rows));
             for (log_density, row) in log_densities.iter_mut().zip(responsibilities.outer_iter()) {
                 *log_density += clusters.log_share(row.iter().copied());
             }
@@ -173,9 +241,15 @@ impl GaussianMixture {
             normal.row_mut(i + 1).assign(&-&row);
         }
         let scorer = BlockScorer::of_ordered(self);
+        let correlated = |factor: &Factor| match factor.roots() {
+            Some(roots) => &normal * &Array1::from(roots),
+            None => normal.dot(&factor.lower_matrix().t()),
+        };
+        let is_tied = self.covariance_type() == CovarianceType::Tied;
+        let shared = is_tied.then(|| correlated(self.components()[0].covariance()));
         let of_component = |component: usize| {
             let gaussian = &self.components()[component];
-            let rows = normal.dot(&gaussian.covariance().lower_matrix().t());
+            let rows = shared.clone().unwrap_or_else(|| correlated(gaussian.covariance()));
             let rows = RowBlocks::new((rows + ArrayView1::from(gaussian.mean())).view());
             let mut scorer = scorer.clone();
             let mut contested = Vec::new();
@@ -285,18 +359,24 @@ impl United {
         }
     }
 
-    /// The labels of the two clusters with the largest misclassification: of the rows drawn from the first, the most, and more
-    /// than `least`, are assigned to the second. Scattered components are left out.
-    fn most_confused(&self, is_scattered: &[bool], least: f64) -> Option<(usize, usize)> {
-        let k = self.labels.len();
-        let (mut sizes, mut confused) = (vec![0.0; k], Array2::<f64>::zeros((k, k)));
+    /// The weight of each label.
+    fn sizes(&self) -> Vec<f64> {
+        let mut sizes = vec![0.0; self.labels.len()];
         self.labels.iter().zip(&self.weights).for_each(|(&label, weight)| sizes[label] += weight);
+        sizes
+    }
+
+    /// The labels of the two clusters that may be united with the largest misclassification: of the rows drawn from the first, the
+    /// most, and more than `least`, are assigned to the second.
+    fn most_confused(&self, may_unite: impl Fn(usize, usize) -> bool, least: f64) -> Option<(usize, usize)> {
+        let k = self.labels.len();
+        let (sizes, mut confused) = (self.sizes(), Array2::<f64>::zeros((k, k)));
         for ((component, to), &count) in self.counts.indexed_iter() {
             confused[(self.labels[component], to)] += self.weights[component] * f64::from(count);
         }
         let mut most = (least, None);
         for ((of, to), rows) in confused.indexed_iter().filter(|((of, to), _)| of != to) {
-            if rows / sizes[of] > most.0 && !is_scattered[of] && !is_scattered[to] {
+            if rows / sizes[of] > most.0 && may_unite(of, to) {
                 most = (rows / sizes[of], Some((of, to)));
             }
         }
@@ -446,6 +526,35 @@ mod tests {
             backwards.reverse();
             assert_eq!((&backwards, &found(&mixture(&scaled), overlap)), (&expected, &expected), "{overlap}");
         }
+    }
+
+    #[test]
+    fn components_are_united_until_so_many_clusters_are_left() {
+        let mixture = mixture(&[
+            (30.0, normal(&[0.0], 1.0)),
+            (19.98, normal(&[3.0], 1.0)),
+            (30.0, normal(&[40.0], 1.0)),
+            (20.0, normal(&[70.0], 1.0)),
+            (0.01, normal(&[4000.0], 1.0)),
+            (0.01, normal(&[71.0], 1.0)),
+        ]);
+        let count = |count| {
+            let clusters = mixture.clusters(Uniting::Count(count));
+            (0..6).map(|j| clusters.of(j)).collect::<Vec<_>>()
+        };
+        // The light component that is far away stays an outlier, the other one belongs to its neighbour.
+        assert_eq!(count(1), [Some(0), Some(0), Some(0), Some(0), None, Some(0)]);
+        assert_eq!(count(2), [Some(1), Some(1), Some(0), Some(0), None, Some(0)]);
+        assert_eq!(count(3), [Some(0), Some(0), Some(1), Some(2), None, Some(2)]);
+        assert_eq!(count(3), found(&mixture, Clusters::OVERLAP));
+        assert_eq!(count(4), [Some(0), Some(3), Some(1), Some(2), None, Some(2)]);
+        assert_eq!((count(9), count(0)), (count(4), count(1)));
+    }
+
+    #[test]
+    fn a_core_and_its_tail_are_two_clusters_if_so_many_are_wanted() {
+        let pair = mixture(&[(80.0, normal(&[1.0, 1.0], 1.0)), (20.0, normal(&[1.1, 1.1], 3.0))]);
+        assert_eq!([1, 2].map(|count| pair.clusters(Uniting::Count(count)).count()), [1, 2]);
     }
 
     #[test]

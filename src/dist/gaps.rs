@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::{Density, Mixture, most_probable};
 use crate::linalg::Conditional;
-use crate::linalg::blocks::{BLOCK, Moments};
+use crate::linalg::blocks::{BLOCK, Moments, TILE, whitened};
 
 /// The rows with gaps of a block, and what components need for them. Rows with the same missing columns share it.
 #[derive(Clone, Default)]
@@ -19,6 +19,9 @@ pub(super) struct GappedRows {
     /// The numbers that all patterns hold.
     size: usize,
     row: Vec<f64>,
+    /// Space for the deviations of the rows, by columns, and for the whitened ones.
+    deviations: Vec<f64>,
+    whitened: Vec<f64>,
     /// The completed deviations of the missing values: by component, and then by row.
     completed: Vec<f64>,
 }
@@ -38,13 +41,25 @@ impl GappedRows {
         self.rows.is_empty()
     }
 
+    /// The places of the rows with gaps.
+    pub fn places(&self) -> impl Iterator<Item = usize> {
+        self.rows.iter().map(|&(place, _)| place)
+    }
+
     pub fn clear(&mut self) {
         self.rows.clear();
         self.completed.clear();
     }
 
-    /// Finds the rows with gaps among the first `filled` rows of a block.
-    pub fn find<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
+    /// Finds the rows with gaps among the first `filled` rows of a block. `inverse` gives the rows of `L⁻¹` of a component, where they
+    /// are known.
+    pub fn find<'a, C: Density>(
+        &mut self,
+        mixture: &Mixture<C>,
+        inverse: impl Fn(usize) -> Option<&'a [f64]> + Copy,
+        block: &[f64],
+        filled: usize,
+    ) {
         self.clear();
         self.forget_if_large();
         let mut missing = Vec::new();
@@ -53,7 +68,7 @@ impl GappedRows {
             missing.clear();
             missing.extend(columns.filter(|(_, column)| column[place].is_nan()).map(|(j, _)| j));
             if !missing.is_empty() {
-                let pattern = self.pattern(mixture, &missing);
+                let pattern = self.pattern(mixture, inverse, &missing);
                 self.rows.push((place, pattern));
             }
         }
@@ -73,45 +88,85 @@ impl GappedRows {
         missing: &[usize],
     ) -> &mut [Conditional] {
         self.forget_if_large();
-        let pattern = self.pattern(mixture, missing);
+        let pattern = self.pattern(mixture, |_| None, missing);
         &mut self.patterns[pattern].conditionals
     }
 
-    fn pattern<C: Density>(&mut self, mixture: &Mixture<C>, missing: &[usize]) -> usize {
+    fn pattern<'a, C: Density>(
+        &mut self,
+        mixture: &Mixture<C>,
+        inverse: impl Fn(usize) -> Option<&'a [f64]>,
+        missing: &[usize],
+    ) -> usize {
         if let Some(&known) = self.index.get(missing) {
             return known;
         }
-        let conditional = |component: &C| {
-            let mut conditional = Conditional::default();
-            conditional.set(component.scale_matrix(), missing.iter().copied());
+        let conditional = |(j, component): (usize, &C)| {
+            let (mut conditional, missing) = (Conditional::default(), missing.iter().copied());
+            match inverse(j) {
+                Some(inverse) => conditional.set_by_inverse(inverse, mixture.dim(), missing),
+                None => conditional.set(component.scale_matrix(), missing),
+            }
             conditional
         };
-        let conditionals: Vec<Conditional> = mixture.components().iter().map(conditional).collect();
+        let conditionals: Vec<Conditional> =
+            mixture.components().iter().enumerate().map(conditional).collect();
         self.size += conditionals.iter().map(Conditional::size).sum::<usize>();
         self.patterns.push(Pattern { missing: missing.to_vec(), conditionals });
         self.index.insert(missing.to_vec(), self.patterns.len() - 1);
         self.patterns.len() - 1
     }
 
-    /// The log-density of the observed columns of each row with gaps under component `j`, with the row's place. The components
-    /// must come in their order.
+    /// Sets the log-density of the observed columns of each row with gaps under component `j`, at the row's place. The components must
+    /// come in their order. `inverse` has the rows of `L⁻¹`, if they are known.
     pub fn log_densities<C: Density>(
         &mut self,
         component: &C,
         j: usize,
+        inverse: Option<&[f64]>,
         block: &[f64],
-    ) -> impl Iterator<Item = (usize, f64)> {
-        let GappedRows { rows, patterns, row, completed, .. } = self;
-        rows.iter().map(move |&(place, pattern)| {
+        log_densities: &mut [f64],
+    ) {
+        let width = self.rows.len().next_multiple_of(TILE);
+        if let Some(inverse) = inverse {
+            self.whiten(component, inverse, block, width);
+        }
+        let GappedRows { rows, patterns, row, whitened, completed, .. } = self;
+        for (n, &(place, pattern)) in rows.iter().enumerate() {
             let Pattern { missing, conditionals } = &mut patterns[pattern];
-            let columns = block.chunks_exact(BLOCK).zip(component.location());
             row.clear();
-            row.extend(columns.map(|(column, mean)| column[place] - mean));
-            let observed = row.len() - missing.len();
-            let q = conditionals[j].complete(component.scale_matrix(), row);
-            completed.extend(missing.iter().map(|&column| row[column]));
-            (place, component.observed_log_density_at(q, observed, conditionals[j].log_det))
-        })
+            let q = if inverse.is_some() {
+                row.extend(whitened[n..].iter().step_by(width));
+                conditionals[j].complete_whitened(row, completed)
+            } else {
+                let columns = block.chunks_exact(BLOCK).zip(component.location());
+                row.extend(columns.map(|(column, mean)| column[place] - mean));
+                let q = conditionals[j].complete(component.scale_matrix(), row);
+                completed.extend(missing.iter().map(|&column| row[column]));
+                q
+            };
+            let observed = component.dim() - missing.len();
+            log_densities[place] = component.observed_log_density_at(q, observed, conditionals[j].log_det);
+        }
+    }
+
+    /// Whitens the deviations of the rows with gaps, with zeros for missing values.
+    fn whiten<C: Density>(&mut self, component: &C, inverse: &[f64], block: &[f64], width: usize) {
+        let dim = component.dim();
+        self.deviations.clear();
+        self.deviations.resize(dim * width, 0.0);
+        self.whitened.resize(dim * width, 0.0);
+        self.row.clear();
+        self.row.resize(dim * TILE, 0.0);
+        let columns = block.chunks_exact(BLOCK).zip(component.location());
+        for ((column, mean), to) in columns.zip(self.deviations.chunks_exact_mut(width)) {
+            for (to, (place, _)) in to.iter_mut().zip(&self.rows) {
+                let deviation = column[*place] - mean;
+                *to = if deviation.is_nan() { 0.0 } else { deviation };
+            }
+        }
+        let GappedRows { deviations, whitened: out, row, .. } = self;
+        whitened(inverse, deviations, &vec![0.0; dim], row, &mut out[..dim * width]);
     }
 
     /// Completes the deviations of the rows of a block from component `j`, after their log-densities were computed, and adds

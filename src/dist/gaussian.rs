@@ -41,13 +41,32 @@ impl Gaussian {
         &self.covariance
     }
 
+    /// `⅛ Δᵀ Σ̄⁻¹ Δ + ½ ln(|Σ̄| / √(|Σ₁||Σ₂|))`, `Σ̄ = (Σ₁+Σ₂)/2`: how far two Gaussians are apart.
+    pub(crate) fn bhattacharyya(&self, other: &Gaussian) -> f64 {
+        let covariances = [self.covariance(), other.covariance()];
+        let middle = if covariances.iter().all(|own| own.kind().is_diagonal()) {
+            let [own, others] = covariances.map(Factor::diagonal);
+            let means = own.iter().zip(&others).map(|(a, b)| 0.5 * (a + b));
+            Factor::from_variances(&means.collect::<Vec<f64>>())
+        } else {
+            Factor::from_matrix((0.5 * (covariances[0].matrix() + covariances[1].matrix())).view())
+        };
+        let Ok(middle) = middle else { return f64::INFINITY };
+        let apart: Vec<f64> = self.mean().iter().zip(other.mean()).map(|(a, b)| a - b).collect();
+        let q = middle.quadratic_form(&apart, &mut vec![0.0; apart.len()]);
+        let shapes = middle.log_det() - 0.5 * (self.covariance().log_det() + other.covariance().log_det());
+        q / 8.0 + 0.5 * shapes.max(0.0)
+    }
+
     /// The log-density, from the quadratic form `(x−μ)ᵀΣ⁻¹(x−μ)` and `ln |Σ|`.
+    #[inline]
     pub fn log_density_of(quadratic_form: f64, log_det: f64, dim: usize) -> f64 {
         -0.5 * (dim as f64 * LN_2PI + log_det + quadratic_form)
     }
 }
 
 impl Density for Gaussian {
+    #[inline]
     fn location(&self) -> &[f64] {
         &self.mean
     }
@@ -56,6 +75,7 @@ impl Density for Gaussian {
         &self.covariance
     }
 
+    #[inline]
     fn log_density_at(&self, q: f64) -> f64 {
         Gaussian::log_density_of(q, self.log_det, self.dim())
     }
@@ -64,6 +84,7 @@ impl Density for Gaussian {
         Gaussian::log_density_of(q, self.log_det - missing_log_det, observed)
     }
 
+    #[inline]
     fn quadratic_form_at(&self, log_density: f64) -> f64 {
         2.0 * (self.log_density_at(0.0) - log_density)
     }

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 
 use super::gaps::GappedRows;
 use super::{Density, GaussianMixture};
-use crate::linalg::has_gaps;
-use crate::linalg::special::log_sum_exp;
-use crate::stats::MixtureOfNormals;
+use crate::linalg::special::{LN_2PI, log_sum_exp};
+use crate::linalg::{Conditional, has_gaps};
+use crate::stats::{EquallyRare, MixtureOfNormals};
 
 /// Rows that one thread completes at a time.
 pub(super) const CHUNK: usize = 1024;
@@ -50,7 +50,7 @@ impl GaussianMixture {
         });
     }
 
-    /// The log-density of each row, where missing values are as probable as usual; see [`Self::log_density_of_missing`].
+    /// The log-density of each row, where rows with gaps count as whole rows that are as rare; see [`Self::log_density_of_missing`].
     pub fn score_whole(&self, rows: ArrayView2<f64>) -> Array1<f64> {
         let scores = self.log_densities(rows);
         match self.log_density_of_missing(rows) {
@@ -59,23 +59,26 @@ impl GaussianMixture {
         }
     }
 
-    /// The mean log-density of the missing values of each row given its observed values: `Σ_j r_j E_j[ln f_j(x_M | x_O)]`, and 0
-    /// for a row without gaps. With it, the log-density of a row with gaps is comparable with that of a whole row. `None` if
-    /// no row has gaps.
+    /// What the missing values of a row would add to its log-density if the whole row were as rare under each component as its
+    /// observed values are, and 0 for a row without gaps. With it, the log-density of a row with gaps is comparable with that of a
+    /// whole row. `None` if no row has gaps.
+    ///
+    /// It is `Σ_j r_j (c_j − (q'_j − q_j)/2)`, where `c_j` is the largest log-density of the missing values given the observed ones,
+    /// and the squared distance `q'_j` in all columns is as rare as `q_j` in the observed ones.
     pub fn log_density_of_missing(&self, rows: ArrayView2<f64>) -> Option<Array1<f64>> {
         assert_eq!(rows.ncols(), self.dim(), "rows must have the mixture's columns");
         let any = || rows.iter().any(|value| value.is_nan());
         if !rows.as_slice().map_or_else(any, has_gaps) {
             return None;
         }
-        let mut gains = Array1::zeros(rows.nrows());
+        let (mut gains, rare) = (Array1::zeros(rows.nrows()), EquallyRare::new(self.dim()));
         let chunks: Vec<_> =
             rows.axis_chunks_iter(Axis(0), CHUNK).zip(gains.axis_chunks_iter_mut(Axis(0), CHUNK)).collect();
         chunks.into_par_iter().for_each(|(rows, gains)| {
             let mut given = Given::new(self);
             for (row, gain) in rows.outer_iter().zip(gains) {
                 if given.set(row.iter().copied()) {
-                    *gain = given.log_density();
+                    *gain = given.log_density(&rare);
                 }
             }
         });
@@ -106,13 +109,16 @@ pub(super) struct Given<'a> {
     responsibilities: Vec<f64>,
     /// The row with the conditional means of each component.
     completed: Vec<Vec<f64>>,
+    /// The squared distance from each component in the observed columns.
+    distances: Vec<f64>,
 }
 
 impl<'a> Given<'a> {
     pub fn new(mixture: &'a GaussianMixture) -> Self {
         let (k, dim) = (mixture.k(), mixture.dim());
         let (missing, gaps) = (Vec::with_capacity(dim), GappedRows::default());
-        Given { mixture, gaps, missing, responsibilities: vec![0.0; k], completed: vec![vec![0.0; dim]; k] }
+        let (responsibilities, completed) = (vec![0.0; k], vec![vec![0.0; dim]; k]);
+        Given { mixture, gaps, missing, responsibilities, completed, distances: vec![0.0; k] }
     }
 
     /// Computes the conditional means and the responsibilities of a row. Returns false if no value is missing.
@@ -130,6 +136,7 @@ impl<'a> Given<'a> {
             deviations.for_each(|((deviation, value), mean)| *deviation = value - mean);
             let q = conditionals[j].complete(component.covariance(), completed);
             completed.iter_mut().zip(component.mean()).for_each(|(value, mean)| *value += mean);
+            self.distances[j] = q;
             let log_density = component.observed_log_density_at(q, observed, conditionals[j].log_det);
             // Finite also if the row is so far from all components that its density is zero in double precision.
             self.responsibilities[j] = self.mixture.weights()[j].ln() + log_density.max(f64::MIN);
@@ -150,12 +157,19 @@ impl<'a> Given<'a> {
         }));
     }
 
-    /// The mean log-density of the missing values given the observed ones and the component.
-    fn log_density(&mut self) -> f64 {
-        let constant = self.missing.len() as f64 * (1.0 + (2.0 * std::f64::consts::PI).ln());
+    /// See [`GaussianMixture::log_density_of_missing`].
+    fn log_density(&mut self, rare: &EquallyRare) -> f64 {
+        let observed = self.mixture.dim() - self.missing.len();
+        let constant = self.missing.len() as f64 * LN_2PI;
         let conditionals = self.gaps.conditionals(self.mixture, &self.missing);
-        let parts = conditionals.iter().zip(&self.responsibilities);
-        parts.map(|(conditional, r)| -0.5 * r * (constant + conditional.log_det)).sum()
+        let parts = conditionals.iter().zip(&self.responsibilities).zip(&self.distances);
+        let likely = parts.filter(|((_, r), _)| **r > 0.0);
+        let of_part = |((conditional, r), &q): ((&Conditional, &f64), &f64)| {
+            // Without an observed value, the mean squared distance.
+            let more = if observed > 0 { rare.distance(observed, q) - q } else { self.mixture.dim() as f64 };
+            -0.5 * r * (constant + conditional.log_det + more)
+        };
+        likely.map(of_part).sum()
     }
 
     /// Draws a component, and adds a draw of its conditional distribution to its means. Returns the component.
@@ -216,19 +230,25 @@ mod tests {
     }
 
     #[test]
-    fn the_log_density_of_missing_values_is_a_mean_over_draws() {
+    fn rows_with_gaps_have_the_distribution_of_whole_rows() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let mixture = mixture(3, 1, &mut rng);
-        let rows = array![[0.4, f64::NAN, f64::NAN], [0.4, 1.0, 2.0]];
-        let mut drawn = Array2::from_shape_fn((40_000, 3), |(_, j)| rows[(0, j)]);
-        mixture.draw_missing(drawn.view_mut(), &mut rng);
-        let gains = mixture.log_density_of_missing(rows.view()).unwrap();
-        let whole = mixture.log_densities(rows.view())[0] + gains[0];
-        assert!(
-            (whole - mixture.mean_log_density(drawn.view())).abs() < 0.03 && gains[0].abs() > 1.0,
-            "{gains}"
-        );
-        assert_eq!((gains[1], mixture.log_density_of_missing(drawn.view())), (0.0, None));
+        for (dim, k, least) in [(3, 1, 1), (3, 1, 2), (8, 1, 5), (8, 3, 6)] {
+            let mixture = mixture(dim, k, &mut rng);
+            let mut drawn = || {
+                let mut rows = Array2::from_elem((20_000, dim), f64::NAN);
+                mixture.draw_missing(rows.view_mut(), &mut rng);
+                rows
+            };
+            let whole = drawn();
+            let mut gapped = drawn();
+            gapped.slice_mut(ndarray::s![.., least..]).fill(f64::NAN);
+            let mut scores = [whole, gapped].map(|rows| mixture.score_whole(rows.view()).to_vec());
+            scores.iter_mut().for_each(|scores| scores.sort_by(f64::total_cmp));
+            let rank = |i: usize| scores[0].partition_point(|&score| score < scores[1][i]);
+            let distance = (0..20_000).map(|i| rank(i).abs_diff(i)).max().unwrap() as f64 / 20_000.0;
+            assert!(distance < if k == 1 { 0.02 } else { 0.05 }, "{dim} {k} {least}: {distance}");
+            assert_eq!(mixture.log_density_of_missing(drawn().view()), None);
+        }
     }
 
     fn mixture(dim: usize, k: usize, rng: &mut ChaCha8Rng) -> GaussianMixture {

@@ -181,13 +181,7 @@ impl GaussianMixture {
 
     /// What covariances the components have. A mixture of one component has no tied covariance, but a full one.
     pub fn covariance_type(&self) -> CovarianceType {
-        let covariances = || self.components.iter().map(Gaussian::covariance);
-        let first = self.components[0].covariance();
-        if self.k() > 1 && covariances().all(|own| own.is_shared_with(first)) {
-            return CovarianceType::Tied;
-        }
-        let kind = first.kind();
-        if covariances().all(|own| own.kind() == kind) { kind } else { CovarianceType::Full }
+        shared_kind(self.components.iter().map(Gaussian::covariance))
     }
 
     /// The mean of each component, as a row.
@@ -203,6 +197,15 @@ impl GaussianMixture {
         }
         covariances
     }
+}
+
+/// What covariances these are.
+pub(super) fn shared_kind<'a>(mut factors: impl Iterator<Item = &'a Factor> + Clone) -> CovarianceType {
+    let Some(first) = factors.next() else { return CovarianceType::Full };
+    if factors.clone().next().is_some() && factors.clone().all(|own| own.is_shared_with(first)) {
+        return CovarianceType::Tied;
+    }
+    if factors.all(|own| own.kind() == first.kind()) { first.kind() } else { CovarianceType::Full }
 }
 
 #[cfg(test)]

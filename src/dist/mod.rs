@@ -18,7 +18,7 @@ mod student;
 pub use anomaly::AnomalyScore;
 pub(crate) use axes::leading_directions;
 pub use axes::{Axes, Marginal};
-pub use clusters::Clusters;
+pub use clusters::{Clusters, Uniting};
 pub use deviations::Deviations;
 pub use dirichlet::Dirichlet;
 pub use gaussian::Gaussian;

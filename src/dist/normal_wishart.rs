@@ -82,17 +82,16 @@ impl NormalWishart {
         self.psi.kind().beyond_rows(self.dim())
     }
 
-    /// The same point estimate with the weight of at most one row, and the power of this distribution that it is.
-    pub(crate) fn weakened(&self) -> (Self, f64) {
-        let beyond = self.nu - self.beyond_rows();
-        let power = (1.0 / self.kappa).min(1.0);
-        if beyond <= 1.0 || power == 1.0 {
-            return (self.clone(), 1.0);
-        }
-        let mut psi = self.psi.clone();
-        psi.scale_by(power);
-        let nu = self.nu - (1.0 - power) * beyond;
-        (NormalWishart { m: self.m.clone(), kappa: self.kappa * power, nu, psi }, power)
+    /// The power of this distribution that has the weight of at most one row.
+    pub(crate) fn power_of_one_row(&self) -> f64 {
+        if self.nu - self.beyond_rows() <= 1.0 { 1.0 } else { (1.0 / self.kappa).min(1.0) }
+    }
+
+    /// The same point estimate with `κ` times `of_mean` and the rows of `ν` times `of_covariance`.
+    pub(crate) fn weakened(&self, of_mean: f64, of_covariance: f64) -> Self {
+        let nu = self.nu - (1.0 - of_covariance) * (self.nu - self.beyond_rows());
+        let (m, psi) = (self.m.clone(), self.psi.times(of_covariance));
+        NormalWishart { m, kappa: self.kappa * of_mean, nu, psi }
     }
 
     /// The expected precision `E[Λ] = νW`.

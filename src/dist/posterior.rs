@@ -1,8 +1,9 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::mixture::shared_kind;
 use super::{Dirichlet, DistError, GaussianMixture, Mixture, NormalWishart, StudentMixture, check_length};
-use crate::linalg::Factor;
+use crate::linalg::{CovarianceType, Factor};
 
 /// What is known about a Gaussian mixture: `Dir(w | a) · ∏_j NW(μ_j, Λ_j | m_j, κ_j, W_j, ν_j)`. Priors have this type too.
 ///
@@ -76,6 +77,11 @@ impl Posterior {
         Ok(Posterior { a, components })
     }
 
+    /// The covariances of the components, as in [`Mixture::covariance_type`].
+    pub fn covariance_type(&self) -> CovarianceType {
+        shared_kind(self.components.iter().map(NormalWishart::psi))
+    }
+
     /// The distribution of the weights.
     pub fn weights(&self) -> &Dirichlet {
         &self.a
@@ -88,11 +94,14 @@ impl Posterior {
 
     /// The same estimate of each component with the weight of at most one row.
     pub(crate) fn weakened(&self) -> Self {
-        let weakened = self.components.iter().zip(self.a.concentrations()).map(|(own, a)| {
-            let (weak, power) = own.weakened();
-            (weak, a * power)
-        });
-        let (components, a) = weakened.unzip();
+        let powers: Vec<f64> = self.components.iter().map(NormalWishart::power_of_one_row).collect();
+        // A tied covariance has one number of rows.
+        let least = powers.iter().copied().fold(1.0, f64::min);
+        let is_tied = self.covariance_type() == CovarianceType::Tied;
+        let weakened = self.components.iter().zip(&powers);
+        let weakened = weakened.map(|(own, &power)| own.weakened(power, if is_tied { least } else { power }));
+        let components = weakened.collect();
+        let a = self.a.concentrations().iter().zip(&powers).map(|(a, power)| a * power).collect();
         Posterior { a: Dirichlet::new(a).expect("they stay positive"), components }
     }
 

@@ -277,11 +277,19 @@ impl BlockScorer {
     /// Computes the log-terms of rows with gaps.
     #[inline(never)]
     fn compute_gapped_terms<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64]) {
-        self.gapped.find(mixture, block, self.filled);
+        let BlockScorer { whitenings, shared, gapped, .. } = self;
+        let inverse = |j: usize| match &whitenings[j] {
+            Whitening::Triangle(inverse) => inverse.as_slice(),
+            Whitening::Shared(_) => shared.as_ref().and_then(|inverse| inverse.as_slice()),
+            Whitening::Diagonal(_) => None,
+        };
+        gapped.find(mixture, inverse, block, self.filled);
+        let mut of_rows = [0.0; BLOCK];
         for (j, component) in mixture.components().iter().enumerate() {
             let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
-            for (place, log_density) in self.gapped.log_densities(component, j, block) {
-                terms[place] = self.log_weights[j] + log_density;
+            gapped.log_densities(component, j, inverse(j), block, &mut of_rows);
+            for place in gapped.places() {
+                terms[place] = self.log_weights[j] + of_rows[place];
             }
         }
     }

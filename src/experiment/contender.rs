@@ -1,11 +1,14 @@
 //! The learners of a comparison. To add one, add an entry to the list at the end; options, tables and pictures follow
 //! from it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::external::{External, ExternalLearner, intern};
+use super::external::ExternalLearner;
 use super::record::{CellSettings, RunRecord};
 use crate::learn::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use crate::linalg::CovarianceType;
 use crate::text::count;
 
 /// The step-size exponents of online EM, chosen on the validation rows. Ties go to the first, so the default comes
@@ -17,7 +20,7 @@ pub const BETAS: [f64; 3] = [0.0, 0.3, 0.5];
 /// Number of k-means starts of batch EM without moves.
 pub const PLAIN_STARTS: usize = 10;
 
-/// Names and training of a contender.
+/// Names and training of a learner of this program.
 #[derive(Debug)]
 pub struct Profile {
     /// Its name in tables and pictures.
@@ -53,8 +56,6 @@ pub enum Way {
         /// start.
         structure: Structure,
     },
-    /// By a command of its own.
-    External,
 }
 
 /// Whether the structure of the mixture changes during training.
@@ -68,29 +69,41 @@ pub enum Structure {
     Revised,
     /// Like `Revised`, and rows lose weight with a half-life.
     Forgetting,
+    /// Like `Revised`, with covariances that are not full.
+    Constrained(CovarianceType),
     /// Like `Revised`, and K is learned: the contender has one cell in each fold, whichever K are compared.
     LearnedK,
+}
+
+impl Structure {
+    /// The covariances of the components.
+    pub fn covariance(self) -> CovarianceType {
+        match self {
+            Structure::Constrained(covariance) => covariance,
+            _ => CovarianceType::Full,
+        }
+    }
 }
 
 macro_rules! contenders {
     ($($(#[$doc:meta])* $name:ident: $profile:expr,)+) => {
         /// A learner of a comparison, in the order of the tables.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Contender {
             $($(#[$doc])* $name,)+
             /// A learner that is a command.
-            External(External),
+            External(Arc<ExternalLearner>),
         }
 
         impl Contender {
             /// Those that are part of this program, in the order of the tables.
             pub const ALL: &'static [Contender] = &[$(Contender::$name,)+];
 
-            /// Its names and training.
-            pub fn profile(self) -> &'static Profile {
+            /// Its names and training, unless it is a command.
+            pub fn profile(&self) -> Option<&'static Profile> {
                 match self {
-                    $(Contender::$name => const { &$profile },)+
-                    Contender::External(external) => external.profile(),
+                    $(Contender::$name => Some(const { &$profile }),)+
+                    Contender::External(_) => None,
                 }
             }
         }
@@ -99,29 +112,45 @@ macro_rules! contenders {
 
 impl Contender {
     /// Its name in tables and pictures.
-    pub fn name(self) -> &'static str {
-        self.profile().name
+    pub fn name(&self) -> &str {
+        match self {
+            Contender::External(learner) => &learner.name,
+            own => own.profile().map_or("", |profile| profile.name),
+        }
+    }
+
+    /// Its name in CSV files.
+    pub fn id(&self) -> &str {
+        self.profile().map_or(self.name(), |profile| profile.id)
     }
 
     /// A learner that is a command.
     pub fn external(learner: ExternalLearner) -> Self {
-        Contender::External(intern(learner))
+        Contender::External(Arc::new(learner))
     }
 
     /// The commands of a learner that has some.
-    pub fn commands(self) -> Option<&'static ExternalLearner> {
+    pub fn commands(&self) -> Option<&ExternalLearner> {
         match self {
-            Contender::External(external) => Some(external.learner()),
+            Contender::External(learner) => Some(learner),
             _ => None,
         }
     }
 
+    /// How a learner of this program is trained.
+    pub(super) fn way(&self) -> Option<&'static Way> {
+        self.profile().map(|profile| &profile.way)
+    }
+
     /// A short description, with the settings of a run.
-    pub fn describe(self, run: Option<&RunRecord>) -> String {
-        if let Some(learner) = self.commands() {
-            let scorer = learner.scorer.as_ref().map(|words| format!(", scored by: {}", one_line(words)));
-            return format!("{}{}", one_line(&learner.command), scorer.unwrap_or_default());
-        }
+    pub fn describe(&self, run: Option<&RunRecord>) -> String {
+        let description = match self {
+            Contender::External(learner) => {
+                let scorer = learner.scorer.as_ref().map(|words| format!(", scored by: {}", one_line(words)));
+                return one_line(&learner.command) + &scorer.unwrap_or_default();
+            }
+            own => own.profile().map_or("", |profile| profile.description),
+        };
         let settings = run.map(|run| run.settings).unwrap_or_default();
         let starts = match settings.em_restarts {
             1 => "from 1 start".to_string(),
@@ -131,8 +160,7 @@ impl Contender {
             None => "a tenth of the training rows".to_string(),
             Some(rows) => count(rows, "row"),
         };
-        self.profile()
-            .description
+        description
             .replace("{starts}", &starts)
             .replace("{plain_starts}", &PLAIN_STARTS.to_string())
             .replace("{shards}", &settings.shards.to_string())
@@ -140,34 +168,48 @@ impl Contender {
     }
 
     /// Whether it learns in one pass over a stream.
-    pub fn is_online(self) -> bool {
-        matches!(self.profile().way, Way::Online { .. })
+    pub fn is_online(&self) -> bool {
+        matches!(self.way(), Some(Way::Online { .. }))
     }
 
     /// Whether it learns K instead of being run with each K.
-    pub fn learns_k(self) -> bool {
-        match self.profile().way {
-            Way::Start => false,
-            Way::External => self.commands().is_some_and(ExternalLearner::learns_k),
-            Way::Batch { structure } | Way::Online { structure, .. } => structure == Structure::LearnedK,
-        }
+    pub fn learns_k(&self) -> bool {
+        self.structure() == Some(Structure::LearnedK)
+            || self.commands().is_some_and(ExternalLearner::learns_k)
     }
 
     /// Whether it may read the rows many times.
-    pub fn is_batch(self) -> bool {
-        matches!(self.profile().way, Way::Batch { .. })
-            || self.commands().is_some_and(|learner| learner.batch)
+    pub fn is_batch(&self) -> bool {
+        matches!(self.way(), Some(Way::Batch { .. })) || self.commands().is_some_and(|learner| learner.batch)
     }
 
     /// Whether it begins from a blind start.
-    pub fn is_blind(self) -> bool {
-        matches!(self.profile().way, Way::Online { structure: Structure::Blind, .. })
+    pub fn is_blind(&self) -> bool {
+        self.structure() == Some(Structure::Blind)
+    }
+
+    fn structure(&self) -> Option<Structure> {
+        match self.way()? {
+            Way::Start => None,
+            Way::Batch { structure } | Way::Online { structure, .. } => Some(*structure),
+        }
+    }
+
+    /// EM and oBMM with these covariances, if they are not full.
+    pub fn of_covariance(covariance: CovarianceType) -> impl Iterator<Item = Contender> {
+        let has = move |contender: &Contender| match contender.profile().map(|profile| &profile.way) {
+            Some(Way::Batch { structure } | Way::Online { structure, .. }) => {
+                *structure == Structure::Constrained(covariance)
+            }
+            _ => false,
+        };
+        Contender::ALL.iter().cloned().filter(has)
     }
 
     /// The contender of this program with an id, or with one of earlier versions.
     pub fn named(id: &str) -> Option<Self> {
         let id = EARLIER_IDS.iter().find(|(earlier, _)| *earlier == id).map_or(id, |(_, id)| id);
-        Contender::ALL.iter().copied().find(|contender| contender.profile().id == id)
+        Contender::ALL.iter().find(|contender| contender.id() == id).cloned()
     }
 }
 
@@ -188,7 +230,7 @@ impl Serialize for Contender {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.commands() {
             Some(learner) => learner.serialize(serializer),
-            None => serializer.serialize_str(self.profile().id),
+            None => serializer.serialize_str(self.id()),
         }
     }
 }
@@ -268,7 +310,7 @@ contenders! {
         name: "oEM revised",
         id: "oem_revised",
         family: "oem",
-        description: "oEM that revises its structure during the pass and at the end, as 'fit' does",
+        description: "oEM that revises its structure during the pass and at the end, as 'fit' does, with the α of oEM",
         way: Way::Online {
             tuned: &ALPHAS,
             algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: true }),
@@ -406,5 +448,65 @@ contenders! {
         family: "em_auto",
         description: "batch EM with moves (splits and merges of components) that also learns K, by BIC",
         way: Way::Batch { structure: Structure::LearnedK },
+    },
+    /// oBMM revised with tied covariances.
+    ObmmTied: Profile {
+        name: "oBMM tied",
+        id: "obmm_tied",
+        family: "tied",
+        description: "oBMM revised with one covariance that all components share",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            structure: Structure::Constrained(CovarianceType::Tied),
+        },
+    },
+    /// Batch EM with tied covariances.
+    EmTied: Profile {
+        name: "EM tied",
+        id: "em_tied",
+        family: "tied",
+        description: "EM with one covariance that all components share",
+        way: Way::Batch { structure: Structure::Constrained(CovarianceType::Tied) },
+    },
+    /// oBMM revised with diag covariances.
+    ObmmDiag: Profile {
+        name: "oBMM diag",
+        id: "obmm_diag",
+        family: "diag",
+        description: "oBMM revised with a variance of each column for each component",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            structure: Structure::Constrained(CovarianceType::Diag),
+        },
+    },
+    /// Batch EM with diag covariances.
+    EmDiag: Profile {
+        name: "EM diag",
+        id: "em_diag",
+        family: "diag",
+        description: "EM with a variance of each column for each component",
+        way: Way::Batch { structure: Structure::Constrained(CovarianceType::Diag) },
+    },
+    /// oBMM revised with spherical covariances.
+    ObmmSpherical: Profile {
+        name: "oBMM spherical",
+        id: "obmm_spherical",
+        family: "spherical",
+        description: "oBMM revised with one variance of all columns for each component",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            structure: Structure::Constrained(CovarianceType::Spherical),
+        },
+    },
+    /// Batch EM with spherical covariances.
+    EmSpherical: Profile {
+        name: "EM spherical",
+        id: "em_spherical",
+        family: "spherical",
+        description: "EM with one variance of all columns for each component",
+        way: Way::Batch { structure: Structure::Constrained(CovarianceType::Spherical) },
     },
 }

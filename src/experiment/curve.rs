@@ -33,16 +33,18 @@ pub(super) fn missing_curves(plan: &Plan, index: &RecordIndex) -> Vec<CurveJob> 
 fn missing_curves_of(plan: &Plan, set: usize, index: &RecordIndex) -> Option<CurveJob> {
     let recorded = index.set(&plan.sets[set].record.data)?;
     // A learner that learns K has no K to draw its curve at.
-    let online = || plan.contenders.iter().copied().filter(|c| c.is_online() && !c.learns_k());
-    let leader = online().find(|contender| *contender == Contender::Obmm).or_else(|| online().next())?;
+    let online = || plan.contenders.iter().filter(|c| c.is_online() && !c.learns_k());
+    let leader = online().find(|contender| **contender == Contender::Obmm).or_else(|| online().next())?;
     let of_leader: Vec<&CellRecord> =
         recorded.cells_of(leader).filter(|cell| cell.fold == FOLD && plan.ks.contains(&cell.k)).collect();
     let k = best_k(&of_leader)?;
-    let is_drawn =
-        |contender| recorded.curves().iter().any(|curve| curve.contender == contender && curve.k == k);
-    let wanted = online().filter(|contender| !is_drawn(*contender));
-    let learners: Vec<_> = wanted.filter_map(|c| Some((c, recorded.cell(c, k, FOLD)?.tuned))).collect();
-    let level = recorded.cell(Contender::Em, k, FOLD).and_then(|cell| {
+    let is_drawn = |contender: &&Contender| {
+        recorded.curves().iter().any(|curve| curve.contender == **contender && curve.k == k)
+    };
+    let wanted = online().filter(|contender| !is_drawn(contender));
+    let learners: Vec<_> =
+        wanted.filter_map(|c| Some((c.clone(), recorded.cell(c, k, FOLD)?.tuned))).collect();
+    let level = recorded.cell(&Contender::Em, k, FOLD).and_then(|cell| {
         let scores: Vec<f64> = cell.test.iter().map(|&score| f64::from(score)).collect();
         Some(("batch EM".to_string(), crate::stats::mean(&scores)?))
     });
@@ -66,12 +68,13 @@ pub(super) fn run_curves(
 ) -> Result<(), (Contender, LearnError)> {
     let set = &plan.sets[job.set];
     let mut trial = Trial::new(plan, set, FOLD, job.k);
-    for &(contender, tuned) in &job.learners {
+    for (contender, tuned) in &job.learners {
         let start_rows = trial.start_rows(contender);
         let row_counts = spaced(start_rows, trial.train_rows());
-        let curve = trial.curve(contender, tuned, &row_counts).map_err(|error| (contender, error))?;
+        let curve =
+            trial.curve(contender, *tuned, &row_counts).map_err(|error| (contender.clone(), error))?;
         let Curve { points, revisions } = curve;
-        let (data, level) = (set.record.data.clone(), job.level.clone());
+        let (data, contender, level) = (set.record.data.clone(), contender.clone(), job.level.clone());
         let start_rows = Some(start_rows as u64);
         if !emit(CurveRecord { data, contender, k: job.k, points, start_rows, level, revisions }) {
             break;

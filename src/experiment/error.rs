@@ -1,7 +1,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::contender::Contender;
 use crate::learn::LearnError;
 use crate::remedy::Remedy;
 
@@ -12,14 +11,14 @@ pub enum ExperimentError {
     #[error("{0}")]
     Plan(String),
     /// A learner that failed.
-    #[error("{contender:?} with K = {k} on fold {fold} of '{data}'")]
+    #[error("{contender} with K = {k} on fold {fold} of '{data}'")]
     Learn {
         /// The data set.
         data: String,
         /// The fold, from 1.
         fold: usize,
         /// The learner.
-        contender: Contender,
+        contender: String,
         /// Components.
         k: usize,
         /// What it said.

@@ -12,6 +12,7 @@ use crate::learn::{
     BlindPrior, FitSettings, LearnError, OnlineFit, blind_start, blind_start_rows, default_start_rows,
     fit_start,
 };
+use crate::linalg::CovarianceType;
 
 /// The first of the row counts at which the curve could have a point. Points begin after the start.
 const FIRST: usize = 10;
@@ -49,17 +50,19 @@ pub fn figure1_curves(
     let data = format!("set {set}: d = {dim}");
     let curve = |contender: Contender| {
         let mut block = Block::new(dim);
-        let (mut fit, first) = match contender.profile().way {
-            Way::Online {
+        let (mut fit, first) = match contender.way() {
+            Some(Way::Online {
                 tuned,
                 algorithm,
                 structure: structure @ (Structure::Blind | Structure::Fixed),
-            } => {
-                let is_blind = structure == Structure::Blind;
+            }) => {
+                let is_blind = *structure == Structure::Blind;
                 let wanted = if is_blind { blind_start_rows(dim) } else { default_start_rows(k, dim) };
                 read_rows(&mut synth.training(), wanted as u64, &mut block);
                 let start = match is_blind {
-                    true => blind_start(block.view(), k, seed, BlindPrior::default())?,
+                    true => {
+                        blind_start(block.view(), k, seed, (BlindPrior::default(), CovarianceType::Full))?
+                    }
                     false => fit_start(block.view(), k, seed)?,
                 };
                 let of = |value: f64| algorithm(value, &CellSettings::default());

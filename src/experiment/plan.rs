@@ -73,7 +73,7 @@ pub struct Plan {
 }
 
 /// One learner with one K on one fold of one data set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cell {
     /// Index of the data set in the plan.
     pub set: usize,
@@ -142,23 +142,23 @@ impl Plan {
     }
 
     /// The learners that are commands.
-    pub(super) fn learners(&self) -> impl Iterator<Item = &'static ExternalLearner> {
+    pub(super) fn learners(&self) -> impl Iterator<Item = &ExternalLearner> {
         self.contenders.iter().filter_map(|contender| contender.commands())
     }
 
     /// The cells that the records do not have, in the order of the plan.
-    pub(super) fn missing_cells<'a>(&self, index: &'a RecordIndex<'a>) -> Vec<Cell> {
+    pub(super) fn missing_cells(&self, index: &RecordIndex) -> Vec<Cell> {
         let mut missing = Vec::new();
         for (place, set) in self.sets.iter().enumerate() {
             let recorded = index.set(&set.record.data);
             // A learner that learns K has one cell in each fold, which is listed under the first K.
-            let has_learned_k = |contender: Contender, fold: usize| {
-                let failures = |set: &'a SetIndex| set.failures_of(contender).filter(|_| !self.retry_failed);
+            let has_learned_k = |contender: &Contender, fold: usize| {
                 recorded.is_some_and(|set| {
-                    set.cells_of(contender).chain(failures(set)).any(|cell| cell.fold == fold)
+                    let failures = set.failures_of(contender).filter(|_| !self.retry_failed);
+                    set.cells_of(contender).chain(failures).any(|cell| cell.fold == fold)
                 })
             };
-            let has_cell = |contender: Contender, k: usize, fold: usize| {
+            let has_cell = |contender: &Contender, k: usize, fold: usize| {
                 let has_failed = |set: &SetIndex| {
                     !self.retry_failed
                         && set.failures_of(contender).any(|cell| (cell.k, cell.fold) == (k, fold))
@@ -168,10 +168,10 @@ impl Plan {
             for fold in 0..self.fold_count() {
                 for &k in &self.ks {
                     let is_missing = |contender: &Contender| match contender.learns_k() {
-                        true => k == self.ks[0] && !has_learned_k(*contender, fold),
-                        false => !has_cell(*contender, k, fold),
+                        true => k == self.ks[0] && !has_learned_k(contender, fold),
+                        false => !has_cell(contender, k, fold),
                     };
-                    let here = self.contenders.iter().copied().filter(is_missing);
+                    let here = self.contenders.iter().filter(|contender| is_missing(contender)).cloned();
                     missing.extend(here.map(|contender| Cell { set: place, fold, k, contender }));
                 }
             }

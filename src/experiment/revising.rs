@@ -10,22 +10,27 @@ use crate::learn::{
     Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, Progress,
     default_start_rows,
 };
+use crate::linalg::CovarianceType;
 
 /// The settings of passes that differ in algorithm and rows.
 #[derive(Debug, Clone)]
 pub(super) struct Revising {
     pub components: Components,
+    pub covariance: CovarianceType,
     pub seed: u64,
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     pub half_life: Option<u64>,
 }
 
 /// The result of a pass.
+#[derive(Clone)]
 pub(super) struct Passed {
     pub mixture: GaussianMixture,
     pub health: Health,
     /// Seconds until the start was fitted.
     pub start_seconds: f64,
+    /// Whether rows followed those of the start.
+    pub has_started: bool,
 }
 
 /// The course of a pass.
@@ -39,7 +44,7 @@ pub(super) struct Course {
 impl Revising {
     fn settings(&self, algorithm: Algorithm) -> FitSettings {
         let settings = FitSettings::new(algorithm, self.components.clone()).seed(self.seed).gaps(true);
-        FitSettings { half_life: self.half_life, ..settings }
+        FitSettings { half_life: self.half_life, covariance: self.covariance, ..settings }
     }
 
     /// Begins a pass, and observes the rows of its start.
@@ -59,31 +64,12 @@ impl Revising {
         let mut pass = self.begin(algorithm, rows)?;
         let mut start_seconds = begun.elapsed().as_secs_f64();
         pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
-        let mixture = pass.mixture()?;
-        if !pass.has_started() {
+        let mixture = pass.unscored_mixture()?;
+        let has_started = pass.has_started();
+        if !has_started {
             start_seconds = begun.elapsed().as_secs_f64();
         }
-        Ok(Passed { mixture, health: pass.running_health(), start_seconds })
-    }
-
-    /// The mixture that each algorithm learns from all rows. The algorithms differ in a parameter that does not affect the
-    /// start. If the start takes all rows, there is only the mixture of the first algorithm.
-    pub fn learn_with_each(
-        &self,
-        algorithms: &[Algorithm],
-        rows: ArrayView2<f64>,
-    ) -> Result<Vec<GaussianMixture>, LearnError> {
-        let Some(&first) = algorithms.first() else { return Ok(Vec::new()) };
-        let mut started = self.begin(first, rows)?;
-        if !started.has_started() {
-            return Ok(vec![started.mixture()?]);
-        }
-        let learn = |&algorithm: &Algorithm| {
-            let mut pass = started.continued_with(algorithm)?;
-            pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
-            pass.mixture()
-        };
-        algorithms.iter().map(learn).collect()
+        Ok(Passed { mixture, health: pass.running_health(), start_seconds, has_started })
     }
 
     /// The score of all rows from `from` on, each before it is learned. The start is fitted to rows before these.
@@ -144,7 +130,8 @@ mod tests {
     use ndarray::Array2;
 
     fn revising(k: usize) -> Revising {
-        Revising { components: Components::Given(vec![k]), seed: 3, half_life: None }
+        let (components, covariance) = (Components::Given(vec![k]), CovarianceType::Full);
+        Revising { components, covariance, seed: 3, half_life: None }
     }
 
     fn oem(alpha: f64) -> Algorithm {
@@ -159,15 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_is_what_fit_does_whatever_it_shares() {
+    fn a_pass_is_what_fit_does() {
         let rows = stream();
         for (few, alpha) in [(8000, 0.6), (300, 1.0)] {
             let rows = rows.slice(s![..few, ..]);
             let straight = fit(rows, revising(4).settings(oem(alpha))).unwrap().mixture;
             assert_eq!(revising(4).learn(oem(alpha), rows).unwrap().mixture, straight);
-            let shared = revising(4).learn_with_each(&[oem(0.5), oem(alpha)], rows).unwrap();
-            assert_eq!(shared.len(), if few == 300 { 1 } else { 2 });
-            assert_eq!(*shared.last().unwrap(), straight, "{few} rows, α = {alpha}");
         }
     }
 

@@ -48,12 +48,12 @@ pub(super) fn run(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(&CellRecord),
 ) -> Result<Ending, ExperimentError> {
-    for set in new_sets(plan, &RecordIndex::new(file.records())) {
-        file.append(Record::Data(set))?;
+    for set in new_sets(plan, file.index()) {
+        file.append(&Record::Data(set))?;
     }
     let mut keep = |record: Record| {
-        file.append(record)?;
-        if let Some(Record::Cell(cell)) = file.records().last() {
+        file.append(&record)?;
+        if let Record::Cell(cell) = &record {
             progress(cell);
         }
         Ok(())
@@ -62,8 +62,10 @@ pub(super) fn run(
     if stop.load(Ordering::Relaxed) {
         return Ok(Ending::Stopped);
     }
-    let curves = missing_curves(plan, &RecordIndex::new(file.records()));
-    spread(&curves, workers, stop, &mut |record| file.append(record), |job, out| run_curves(plan, job, out))?;
+    let curves = missing_curves(plan, file.index());
+    spread(&curves, workers, stop, &mut |record| file.append(&record), |job, out| {
+        run_curves(plan, job, out)
+    })?;
     Ok(if stop.load(Ordering::Relaxed) { Ending::Stopped } else { Ending::Complete })
 }
 
@@ -177,7 +179,7 @@ fn run_group(plan: &Plan, cells: &[Cell], stop: &AtomicBool, out: &Out) -> Resul
     let Cell { set, fold, k, .. } = cells[0];
     let mut trial = Trial::new(plan, &plan.sets[set], fold, k);
     for cell in cells {
-        let record = trial.run(cell.contender, stop).map_err(|error| failure(plan, cell, error))?;
+        let record = trial.run(&cell.contender, stop).map_err(|error| failure(plan, cell, error))?;
         let Some(record) = record else { break };
         if !out.emit(Record::Cell(Box::new(record))) {
             break;
@@ -193,6 +195,7 @@ fn run_curves(plan: &Plan, job: &CurveJob, out: &Out) -> Result<(), ExperimentEr
 }
 
 fn failure(plan: &Plan, cell: &Cell, source: LearnError) -> ExperimentError {
-    let &Cell { set, fold, k, contender } = cell;
-    ExperimentError::Learn { data: plan.sets[set].record.data.clone(), fold: fold + 1, contender, k, source }
+    let Cell { set, fold, k, contender } = cell;
+    let (data, contender) = (plan.sets[*set].record.data.clone(), contender.name().to_string());
+    ExperimentError::Learn { data, fold: fold + 1, contender, k: *k, source }
 }

@@ -38,15 +38,14 @@ impl Session {
     pub fn open(folder: &Path, plan: Plan) -> Result<Session, ExperimentError> {
         plan.check()?;
         let file = RecordFile::open(folder)?;
-        let index = RecordIndex::new(file.records());
-        plan.check_against(&index)?;
-        let missing = plan.missing_cells(&index);
+        plan.check_against(file.index())?;
+        let missing = plan.missing_cells(file.index());
         Ok(Session { plan, file, missing })
     }
 
     /// The records that are there.
-    pub fn records(&self) -> &[Record] {
-        self.file.records()
+    pub fn index(&self) -> &RecordIndex {
+        self.file.index()
     }
 
     /// The cells of the plan that are still to be run.
@@ -64,7 +63,7 @@ impl Session {
         progress: &mut dyn FnMut(&CellRecord),
     ) -> Result<Ending, ExperimentError> {
         if !self.missing.is_empty() || self.commands_differ() {
-            self.file.append(Record::Run(self.run_record(provenance, workers)))?;
+            self.file.append(&Record::Run(self.run_record(provenance, workers)))?;
         }
         if self.plan.learners().next().is_some() {
             remove_abandoned_folders();
@@ -72,15 +71,14 @@ impl Session {
         // Cells that fail again are not missing.
         self.plan.retry_failed = false;
         let ending = run(&self.plan, &self.missing, &mut self.file, workers, stop, progress);
-        self.missing = self.plan.missing_cells(&RecordIndex::new(self.file.records()));
+        self.missing = self.plan.missing_cells(self.file.index());
         self.file.sync()?;
         ending
     }
 
     /// Whether the last run had other commands, so that the tables would show its learners.
     fn commands_differ(&self) -> bool {
-        let index = RecordIndex::new(self.file.records());
-        let last = index.runs().last().map(|run| run.learners.as_slice()).unwrap_or_default();
+        let last = self.index().runs().last().map(|run| run.learners.as_slice()).unwrap_or_default();
         self.plan.learners().any(|learner| !last.contains(learner))
     }
 

@@ -10,6 +10,7 @@ use flate2::write::GzEncoder;
 use serde::Deserialize;
 
 use super::error::ExperimentError;
+use super::index::RecordIndex;
 use super::record::{RECORDS_VERSION, Record};
 use crate::files::OutputFile;
 
@@ -69,7 +70,7 @@ pub(super) struct RecordFile {
     path: PathBuf,
     /// Bytes that were read or written here.
     length: u64,
-    records: Vec<Record>,
+    index: RecordIndex,
 }
 
 impl RecordFile {
@@ -97,29 +98,29 @@ impl RecordFile {
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(failed)?;
         let whole = whole_lines(&text);
-        let records = parse(&text[..whole], &path)?;
+        let index = parse(&text[..whole], &path)?.into_iter().collect();
         let length = whole as u64;
         file.set_len(length).map_err(failed)?;
         file.seek(SeekFrom::Start(length)).map_err(failed)?;
-        Ok(RecordFile { file, path, length, records })
+        Ok(RecordFile { file, path, length, index })
     }
 
-    /// The records that were read and appended, in order.
-    pub fn records(&self) -> &[Record] {
-        &self.records
+    /// The records that were read and appended.
+    pub fn index(&self) -> &RecordIndex {
+        &self.index
     }
 
     /// Appends one record. Once this returns, a kill of the process cannot undo it.
-    pub fn append(&mut self, record: Record) -> Result<(), ExperimentError> {
+    pub fn append(&mut self, record: &Record) -> Result<(), ExperimentError> {
         let failed = |source| ExperimentError::File { path: self.path.clone(), source };
-        let mut line = serde_json::to_vec(&record).map_err(|error| failed(error.into()))?;
+        let mut line = serde_json::to_vec(record).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
         if self.file.metadata().map_err(failed)?.len() != self.length {
             return Err(ExperimentError::InUse { path: self.path.clone() });
         }
         self.file.write_all(&line).map_err(failed)?;
         self.length += line.len() as u64;
-        self.records.push(record);
+        self.index.add(record.clone());
         Ok(())
     }
 
@@ -182,6 +183,10 @@ mod tests {
         })
     }
 
+    fn recorded(file: &RecordFile) -> Vec<Record> {
+        file.index().records().collect()
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_new_record_file_is_for_its_owner_alone() {
@@ -197,18 +202,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("new/folder");
         let mut file = RecordFile::open(&inside).unwrap();
-        assert!(file.records().is_empty());
-        file.append(curve(1)).unwrap();
-        file.append(curve(2)).unwrap();
-        assert_eq!(file.records(), [curve(1), curve(2)]);
+        assert!(recorded(&file).is_empty());
+        file.append(&curve(1)).unwrap();
+        file.append(&curve(2)).unwrap();
+        assert_eq!(recorded(&file), [curve(1), curve(2)]);
         drop(file);
         let path = inside.join(RECORDS_FILE);
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() - 5]).unwrap();
         assert_eq!(read_records(&inside).unwrap(), [curve(1)]);
         let mut file = RecordFile::open(&inside).unwrap();
-        assert_eq!(file.records(), [curve(1)]);
-        file.append(curve(3)).unwrap();
+        assert_eq!(recorded(&file), [curve(1)]);
+        file.append(&curve(3)).unwrap();
         file.sync().unwrap();
         assert_eq!(read_records(&inside).unwrap(), [curve(1), curve(3)]);
     }
@@ -218,18 +223,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(RECORDS_FILE);
         let mut file = RecordFile::open(folder.path()).unwrap();
-        file.append(curve(1)).unwrap();
+        file.append(&curve(1)).unwrap();
         // A line that is being written looks like one that was cut short.
         fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{").unwrap();
         let text = fs::read(&path).unwrap();
         let error = RecordFile::open(folder.path()).unwrap_err();
         assert!(matches!(error, ExperimentError::InUse { .. }), "{error}");
         // Without locks, another writer's bytes are not overwritten either.
-        let error = file.append(curve(2)).unwrap_err();
+        let error = file.append(&curve(2)).unwrap_err();
         assert!(matches!(error, ExperimentError::InUse { .. }), "{error}");
         assert_eq!(fs::read(&path).unwrap(), text);
         drop(file);
-        assert_eq!(RecordFile::open(folder.path()).unwrap().records(), [curve(1)]);
+        assert_eq!(recorded(&RecordFile::open(folder.path()).unwrap()), [curve(1)]);
     }
 
     #[test]

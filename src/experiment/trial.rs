@@ -1,10 +1,13 @@
 //! All learners with one K on one fold of one data set.
 
+mod starts;
+
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ndarray::{ArrayView2, Axis, s};
 
+use self::starts::Starts;
 use super::contender::{ALPHAS, Contender, PLAIN_STARTS, Structure, Way};
 use super::external::{ExternalLearner, Job, Measured, Missing};
 use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
@@ -13,8 +16,8 @@ use super::revising::{Course, Revising};
 use super::split::Split;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
-    Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start, blind_start,
-    blind_start_rows, default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k, fit_start,
+    Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start,
+    default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
 use crate::stats::median;
 
@@ -31,24 +34,14 @@ pub(super) struct Trial<'a> {
     split: Split,
     log_jacobian: f64,
     gap_jacobians: Option<GapJacobians>,
-    starts: Option<Starts>,
-    blind_starts: Option<Starts>,
-}
-
-/// The starts of all online learners without revisions.
-#[derive(Clone)]
-struct Starts {
-    /// From the training rows without the validation rows.
-    fitting: Start,
-    /// From all training rows.
-    all: Start,
-    /// From rows of the first half, so that every row of the second half can be scored before it is learned.
-    half: Start,
-    /// Seconds that `all` took.
-    seconds: f64,
+    /// Fitted ones and blind ones, once they are needed.
+    starts: [Option<Starts>; 2],
+    /// What learners with revisions learn from all training rows, where the start takes all of them.
+    of_starts: Vec<(Structure, Learned)>,
 }
 
 /// The result of a learner on all training rows.
+#[derive(Clone)]
 struct Learned {
     mixture: GaussianMixture,
     tuned: Option<f64>,
@@ -77,42 +70,28 @@ impl<'a> Trial<'a> {
         let split = Split::new(plan, set, fold);
         let seed = plan.start_seed(set, fold, k);
         let (log_jacobian, gap_jacobians) = (split.log_jacobian(), split.gap_jacobians());
-        Trial {
-            plan,
-            set,
-            fold,
-            k,
-            seed,
-            split,
-            log_jacobian,
-            gap_jacobians,
-            starts: None,
-            blind_starts: None,
-        }
+        let (starts, of_starts) = ([None, None], Vec::new());
+        Trial { plan, set, fold, k, seed, split, log_jacobian, gap_jacobians, starts, of_starts }
     }
 
     /// Runs a learner and returns the record of its cell, or `None` if `stop` was set meanwhile.
-    pub fn run(&mut self, contender: Contender, stop: &AtomicBool) -> Result<Option<CellRecord>, LearnError> {
+    pub fn run(
+        &mut self,
+        contender: &Contender,
+        stop: &AtomicBool,
+    ) -> Result<Option<CellRecord>, LearnError> {
         if let Some(learner) = contender.commands() {
             return Ok(self.run_external(contender, learner, stop));
         }
-        self.run_own(contender).map(Some)
-    }
-
-    /// Runs a learner of this program.
-    fn run_own(&mut self, contender: Contender) -> Result<CellRecord, LearnError> {
-        let learned = match contender.profile().way {
-            Way::Batch { structure } => self.learn_em(structure)?,
-            // A command is not run here.
-            Way::Start | Way::External => self.learn_start()?,
-            Way::Online {
-                tuned,
-                algorithm,
-                structure: structure @ (Structure::Fixed | Structure::Blind),
-            } => self.learn_online(tuned, algorithm, structure)?,
-            Way::Online { tuned, algorithm, structure } => self.learn_revised(tuned, algorithm, structure)?,
+        let learned = match contender.way() {
+            None | Some(Way::Start) => self.learn_start()?,
+            Some(Way::Batch { structure }) => self.learn_em(*structure)?,
+            Some(&Way::Online { tuned, algorithm, structure }) => match structure {
+                Structure::Fixed | Structure::Blind => self.learn_online(tuned, algorithm, structure)?,
+                _ => self.learn_revised(tuned, algorithm, structure)?,
+            },
         };
-        Ok(CellRecord {
+        Ok(Some(CellRecord {
             k: learned.mixture.k(),
             tuned: learned.tuned,
             validation: Some(learned.validation),
@@ -124,15 +103,15 @@ impl<'a> Trial<'a> {
             guarded: learned.health.total(),
             marginals: self.marginals(&learned.mixture),
             ..self.empty_cell(contender)
-        })
+        }))
     }
 
     /// The record of a cell without results.
-    fn empty_cell(&self, contender: Contender) -> CellRecord {
+    fn empty_cell(&self, contender: &Contender) -> CellRecord {
         CellRecord {
             data: self.set.record.data.clone(),
             fold: self.fold,
-            contender,
+            contender: contender.clone(),
             k: if contender.learns_k() { 0 } else { self.k },
             tuned: None,
             train_rows: self.split.train.nrows(),
@@ -155,7 +134,7 @@ impl<'a> Trial<'a> {
     /// Runs a command: on the training rows without the validation rows, to score these, and then on all of them.
     fn run_external(
         &self,
-        contender: Contender,
+        contender: &Contender,
         learner: &ExternalLearner,
         stop: &AtomicBool,
     ) -> Option<CellRecord> {
@@ -206,11 +185,11 @@ impl<'a> Trial<'a> {
     /// number of training rows.
     pub fn curve(
         &mut self,
-        contender: Contender,
+        contender: &Contender,
         tuned: Option<f64>,
         row_counts: &[usize],
     ) -> Result<Curve, LearnError> {
-        let Way::Online { algorithm, structure, .. } = contender.profile().way else {
+        let Some(&Way::Online { algorithm, structure, .. }) = contender.way() else {
             return Ok(Curve::default());
         };
         let algorithm = algorithm(tuned.unwrap_or_default(), &self.plan.settings);
@@ -219,7 +198,7 @@ impl<'a> Trial<'a> {
                 let start = self.starts(structure)?.all.clone();
                 Course { estimates: self.estimates(&algorithm, &start, row_counts)?, revisions: Vec::new() }
             }
-            Structure::Revised | Structure::Forgetting | Structure::LearnedK => {
+            Structure::Revised | Structure::Forgetting | Structure::Constrained(_) | Structure::LearnedK => {
                 self.revising(structure).course(algorithm, self.split.train.view(), row_counts)?
             }
         };
@@ -253,7 +232,7 @@ impl<'a> Trial<'a> {
 
     /// Rows after which the curve of a learner can begin: those that its start is fitted to. The few rows of a blind start
     /// are learned like all others, so its curve begins with the first row.
-    pub fn start_rows(&self, contender: Contender) -> usize {
+    pub fn start_rows(&self, contender: &Contender) -> usize {
         if contender.is_blind() {
             return 1;
         }
@@ -266,11 +245,14 @@ impl<'a> Trial<'a> {
             _ => self.plan.settings.em_restarts,
         };
         let learn = |rows: ArrayView2<f64>, restarts: usize| {
-            let settings = EmSettings { restarts, ..EmSettings::default() };
+            let settings =
+                EmSettings { restarts, covariance: structure.covariance(), ..EmSettings::default() };
             let seed = self.seed_of(structure);
             match structure {
                 Structure::Fixed | Structure::Blind => fit_em_from_kmeans(rows, self.k, seed, &settings),
-                Structure::Revised | Structure::Forgetting => fit_em(rows, self.k, seed, &settings),
+                Structure::Revised | Structure::Forgetting | Structure::Constrained(_) => {
+                    fit_em(rows, self.k, seed, &settings)
+                }
                 Structure::LearnedK => fit_em_learning_k(rows, Components::DEFAULT_BOUNDS, seed, &settings),
             }
         };
@@ -310,14 +292,7 @@ impl<'a> Trial<'a> {
         structure: Structure,
     ) -> Result<Learned, LearnError> {
         let starts = self.starts(structure)?.clone();
-        let candidates = self.candidates(values, algorithm);
-        let mut mixtures = Vec::with_capacity(candidates.len());
-        for (_, algorithm) in &candidates {
-            let mut pass = OnlineFit::from_start(*algorithm, &starts.fitting)?;
-            pass.observe(self.split.fitting())?;
-            mixtures.push(pass.mixture()?);
-        }
-        let (tuned, algorithm, validation) = self.best(&candidates, &mixtures);
+        let (tuned, algorithm, validation) = self.choose(values, algorithm, &starts.fitting)?;
         let learn = || {
             let mut pass = OnlineFit::from_start(algorithm, &starts.all)?;
             pass.observe(self.split.train.view())?;
@@ -367,19 +342,32 @@ impl<'a> Trial<'a> {
         Ok(Some(seconds(shared)? + of_shards.into_iter().fold(0.0, f64::max)))
     }
 
-    /// A learner with revisions. Each pass fits its own start.
+    /// A learner with revisions. Each pass fits its own start. If that takes all rows, learners of the same structure learn the same
+    /// mixture in the same time.
     fn learn_revised(
-        &self,
+        &mut self,
         values: &[f64],
         algorithm: Tunable,
         structure: Structure,
     ) -> Result<Learned, LearnError> {
+        let known =
+            self.of_starts.iter().find(|(known, _)| *known == structure).map(|(_, known)| known.clone());
+        let candidates = self.candidates(values, algorithm);
+        let (tuned, algorithm) = if known.is_some() || candidates.len() == 1 {
+            candidates[0]
+        } else {
+            let start = self.starts(Structure::Fixed)?.fitting.clone();
+            let (tuned, algorithm, _) = self.choose(values, algorithm, &start)?;
+            (tuned, algorithm)
+        };
         let revising = self.revising(structure);
         let train = self.split.train.view();
-        let candidates = self.candidates(values, algorithm);
-        let algorithms: Vec<Algorithm> = candidates.iter().map(|(_, algorithm)| *algorithm).collect();
-        let mixtures = revising.learn_with_each(&algorithms, self.split.fitting())?;
-        let (tuned, algorithm, validation) = self.best(&candidates, &mixtures);
+        let prequential = revising.prequential(algorithm, train, self.half())?.mean().map(bounded);
+        if let Some(learned) = known {
+            return Ok(Learned { tuned, prequential, ..learned });
+        }
+        let fitting = revising.learn(algorithm, self.split.fitting())?;
+        let validation = mean_score(&fitting.mixture, self.split.validation());
         let mut start_seconds = Vec::with_capacity(self.plan.repeat);
         let learn = || {
             let passed = revising.learn(algorithm, train)?;
@@ -387,16 +375,21 @@ impl<'a> Trial<'a> {
             Ok(passed)
         };
         let (passed, learn_seconds) = timed(self.plan.repeat, learn)?;
-        Ok(Learned {
+        let has_started = passed.has_started;
+        let learned = Learned {
             mixture: passed.mixture,
             tuned,
             validation,
-            prequential: revising.prequential(algorithm, train, self.half())?.mean().map(bounded),
+            prequential,
             start_seconds: median(&start_seconds).unwrap_or(learn_seconds),
             learn_seconds,
             machine_seconds: None,
             health: passed.health,
-        })
+        };
+        if !has_started {
+            self.of_starts.push((structure, learned.clone()));
+        }
+        Ok(learned)
     }
 
     /// A learner for each value of its parameter, or one if it has no parameter.
@@ -410,19 +403,23 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The candidate whose mixture scores best on the validation rows, the first of equals, and its score.
-    fn best(
+    /// The candidate that scores best on the validation rows after a pass from this start, the first of equals, and its score.
+    fn choose(
         &self,
-        candidates: &[(Option<f64>, Algorithm)],
-        mixtures: &[GaussianMixture],
-    ) -> (Option<f64>, Algorithm, f64) {
-        let score = |mixture| mean_score(mixture, self.split.validation());
-        let scored = candidates
-            .iter()
-            .zip(mixtures)
-            .map(|(&(tuned, algorithm), mixture)| (tuned, algorithm, score(mixture)));
-        let best = scored.reduce(|best, next| if next.2 > best.2 { next } else { best });
-        best.expect("every learner has at least one candidate")
+        values: &[f64],
+        algorithm: Tunable,
+        start: &Start,
+    ) -> Result<(Option<f64>, Algorithm, f64), LearnError> {
+        let mut best: Option<(Option<f64>, Algorithm, f64)> = None;
+        for (tuned, algorithm) in self.candidates(values, algorithm) {
+            let mut pass = OnlineFit::from_start(algorithm, start)?;
+            pass.observe(self.split.fitting())?;
+            let score = mean_score(&pass.mixture()?, self.split.validation());
+            if best.is_none_or(|best| score > best.2) {
+                best = Some((tuned, algorithm, score));
+            }
+        }
+        Ok(best.expect("every learner has at least one candidate"))
     }
 
     /// Passes with revisions.
@@ -432,7 +429,8 @@ impl<'a> Trial<'a> {
             _ => Components::Given(vec![self.k]),
         };
         let half_life = (structure == Structure::Forgetting).then(|| self.half_life());
-        Revising { components, seed: self.seed_of(structure), half_life }
+        let covariance = structure.covariance();
+        Revising { components, covariance, seed: self.seed_of(structure), half_life }
     }
 
     fn half_life(&self) -> u64 {
@@ -454,38 +452,6 @@ impl<'a> Trial<'a> {
         pass.restart_scores();
         pass.observe(self.second_half())?;
         Ok(pass.scores()[0].1.mean().map(bounded))
-    }
-
-    /// The starts of the learners without revisions, made when they are first needed.
-    fn starts(&mut self, structure: Structure) -> Result<&Starts, LearnError> {
-        let is_blind = structure == Structure::Blind;
-        if (if is_blind { &self.blind_starts } else { &self.starts }).is_none() {
-            let made = Some(self.make_starts(is_blind)?);
-            *(if is_blind { &mut self.blind_starts } else { &mut self.starts }) = made;
-        }
-        let made = if is_blind { &self.blind_starts } else { &self.starts };
-        Ok(made.as_ref().expect("made above"))
-    }
-
-    fn make_starts(&self, is_blind: bool) -> Result<Starts, LearnError> {
-        let train = self.split.train.view();
-        let wanted = match is_blind {
-            true => blind_start_rows(train.ncols()),
-            false => default_start_rows(self.k, train.ncols()),
-        };
-        let supposed = self.plan.settings.blind_prior;
-        let fit = |most: usize| {
-            let rows = train.slice(s![..most.min(wanted), ..]);
-            match is_blind {
-                true => blind_start(rows, self.k, self.seed, supposed),
-                false => fit_start(rows, self.k, self.seed),
-            }
-        };
-        let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
-        // If there are enough rows for each start, they are all the same.
-        let other = |most: usize| if wanted <= most { Ok(all.clone()) } else { fit(most) };
-        let (fitting, half) = (other(self.split.fitting_rows)?, other(self.half())?);
-        Ok(Starts { fitting, all, half, seconds })
     }
 
     fn half(&self) -> usize {

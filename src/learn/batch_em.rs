@@ -1,12 +1,13 @@
 //! Batch EM, which the one-pass learners are compared with.
 
+use std::cell::OnceCell;
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
-use crate::dist::GaussianMixture;
+use crate::dist::{GaussianMixture, Mixture};
 use crate::learn::pass::online_fit::check_weights;
 use crate::learn::structure::{
     Effort, Em, Finder, Price, PriorStrength, ScaledRows, Size, filled, kmeans_mixture, with_judged_price,
@@ -137,11 +138,25 @@ fn fit_em_of_size(
     let never = AtomicBool::new(false);
     let limits = settings.effort.limits();
     let (Size::Given(least) | Size::Learned { least, .. }) = size;
-    best_of_starts(rows, least, seed, settings, size, |rows, seed| {
-        let (prior, ridge) = (PriorStrength::Auto, settings.ridge);
-        let finder = Finder { kind: settings.covariance, size, prior, limits, ridge, seed, stop: &never };
-        let size = with_judged_price(&rows.blocks, finder);
-        Finder { size, ..finder }.find(&rows.blocks).0
+    let judged = OnceCell::new();
+    best_of_starts(rows, least, settings, size, |rows, restart| {
+        let (prior, ridge, seed) = (PriorStrength::Auto, settings.ridge, seed.wrapping_add(restart));
+        let finder = Finder {
+            kind: settings.covariance,
+            size,
+            first_k: None,
+            prior,
+            limits,
+            ridge,
+            seed,
+            stop: &never,
+        };
+        let (size, known) = judged.get_or_init(|| with_judged_price(&rows.blocks, finder));
+        let finder = Finder { size: *size, first_k: known.as_ref().map(Mixture::k), ..finder };
+        match known {
+            Some(known) if restart == 0 => finder.find_from(&rows.blocks, known).0,
+            _ => finder.find(&rows.blocks).0,
+        }
     })
 }
 
@@ -153,7 +168,8 @@ pub fn fit_em_from_kmeans<'a>(
     seed: u64,
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
-    best_of_starts(rows.into(), k, seed, settings, Size::Given(k), |rows, seed| {
+    best_of_starts(rows.into(), k, settings, Size::Given(k), |rows, restart| {
+        let seed = seed.wrapping_add(restart);
         let fill = || filled(&rows.blocks, None, seed, &AtomicBool::new(false));
         let complete = rows.blocks.has_gaps().then(fill);
         kmeans_mixture(
@@ -166,14 +182,13 @@ pub fn fit_em_from_kmeans<'a>(
     })
 }
 
-/// EM from each start, which follows from the scaled rows and a seed. The best is kept: by likelihood for a given K, and
+/// EM from each start, which follows from the scaled rows and the number of the start. The best is kept: by likelihood for a given K, and
 /// otherwise by likelihood minus the price of the components.
 ///
 /// With a given K, EM maximises the likelihood. If K is learned, covariances have the learned prior.
 fn best_of_starts(
     rows: WeightedRows,
     k: usize,
-    seed: u64,
     settings: &EmSettings,
     size: Size,
     start: impl Fn(&ScaledRows, u64) -> GaussianMixture,
@@ -193,7 +208,7 @@ fn best_of_starts(
     let prior = matches!(size, Size::Learned { .. }).then_some(PriorStrength::Auto);
     let em = Em { prior, price: size.price(&scaled.blocks, settings.covariance), ..settings.em() };
     let from_start = |restart: usize| {
-        let start = start(&scaled, seed.wrapping_add(restart as u64));
+        let start = start(&scaled, restart as u64);
         em.run(&scaled.blocks, &start, f64::NEG_INFINITY, &never)
     };
     // Of equals the earlier start is kept.

@@ -175,10 +175,12 @@ pub enum LearnError {
         /// What was set.
         what: &'static str,
     },
-    /// Covariances that this learner does not have.
-    #[error("{covariance} covariances are learned by batch EM only")]
+    /// A setting that is defined for full covariances only.
+    #[error("{what} is for full covariances, and these are {covariance}")]
     Covariance {
-        /// Which.
+        /// What was set.
+        what: &'static str,
+        /// Which covariances.
         covariance: &'static str,
     },
     /// The caller asked to stop.

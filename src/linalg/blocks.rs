@@ -101,7 +101,8 @@ fn scaled_distances_kernel<A: Arithmetic>(block: &[f64], mean: &[f64], scales: &
 }
 
 at_run_time! {
-    /// `L⁻¹(x − m)` of each row `x` of a block, by columns. The arguments are those of [`square_norms`].
+    /// `L⁻¹(x − m)` of each row `x` of a block, by columns. The arguments are those of [`square_norms`]. The block may have any number
+    /// of whole tiles.
     pub fn whitened(inverse: &[f64], block: &[f64], mean: &[f64], space: &mut [f64], out: &mut [f64]) = whitened_kernel
 }
 
@@ -114,23 +115,34 @@ fn whitened_kernel<A: Arithmetic>(
     out: &mut [f64],
 ) {
     let dim = mean.len();
-    for tile in 0..BLOCK / TILE {
+    let width = block.len() / dim;
+    for tile in 0..width / TILE {
         subtract_mean(block, mean, tile, space);
         let mut i = 0;
         while i + 1 < dim {
-            store_columns(whitened_columns::<A, 2>(inverse, dim, i, space), i, tile, out);
+            store_columns(
+                whitened_columns::<A, 2>(inverse, dim, i, space),
+                i * width + tile * TILE,
+                width,
+                out,
+            );
             i += 2;
         }
         if i < dim {
-            store_columns(whitened_columns::<A, 1>(inverse, dim, i, space), i, tile, out);
+            store_columns(
+                whitened_columns::<A, 1>(inverse, dim, i, space),
+                i * width + tile * TILE,
+                width,
+                out,
+            );
         }
     }
 }
 
 #[inline(always)]
-fn store_columns<const N: usize>(columns: [[f64; TILE]; N], i: usize, tile: usize, out: &mut [f64]) {
+fn store_columns<const N: usize>(columns: [[f64; TILE]; N], first: usize, width: usize, out: &mut [f64]) {
     for (n, column) in columns.iter().enumerate() {
-        out[(i + n) * BLOCK + tile * TILE..][..TILE].copy_from_slice(column);
+        out[first + n * width..][..TILE].copy_from_slice(column);
     }
 }
 

@@ -24,24 +24,44 @@ pub(crate) struct Conditional {
 impl Conditional {
     /// Prepares for rows of this pattern under this matrix.
     pub fn set(&mut self, factor: &Factor, missing: impl Iterator<Item = usize>) {
+        let Some(roots) = factor.roots() else {
+            let column = |column: usize, out: &mut [f64]| factor.inverse_column(column, out);
+            return self.set_by_columns((factor.dim(), factor.scale()), missing, column);
+        };
+        // Columns do not depend on each other.
+        self.is_diagonal = true;
         self.missing.clear();
         self.missing.extend(missing);
-        let (dim, count) = (factor.dim(), self.missing.len());
+        self.whitened.resize(factor.dim(), 0.0);
+        self.root.clear();
+        self.root.extend(self.missing.iter().map(|&column| roots[column]));
+        self.log_det = 2.0 * self.root.iter().map(|root| root.ln()).sum::<f64>();
+    }
+
+    /// [`Conditional::set`], given the rows of `(√c·L)⁻¹`.
+    pub fn set_by_inverse(&mut self, inverse: &[f64], dim: usize, missing: impl Iterator<Item = usize>) {
+        self.set_by_columns((dim, 1.0), missing, |column, out| {
+            out.iter_mut().zip(inverse[column..].iter().step_by(dim)).for_each(|(to, from)| *to = *from);
+        });
+    }
+
+    fn set_by_columns(
+        &mut self,
+        (dim, scale): (usize, f64),
+        missing: impl Iterator<Item = usize>,
+        column_of_inverse: impl Fn(usize, &mut [f64]),
+    ) {
+        self.missing.clear();
+        self.missing.extend(missing);
+        let count = self.missing.len();
         self.whitened.resize(dim, 0.0);
-        self.is_diagonal = factor.kind().is_diagonal();
-        if let Some(roots) = factor.roots() {
-            // Columns do not depend on each other.
-            self.root.clear();
-            self.root.extend(self.missing.iter().map(|&column| roots[column]));
-            self.log_det = 2.0 * self.root.iter().map(|root| root.ln()).sum::<f64>();
-            return;
-        }
+        self.is_diagonal = false;
         self.orthonormal.clear();
         self.orthonormal.resize(dim * count, 0.0);
         self.upper.clear();
         self.upper.resize(count * count, 0.0);
         for (n, &column) in self.missing.iter().enumerate() {
-            factor.inverse_column(column, &mut self.whitened);
+            column_of_inverse(column, &mut self.whitened);
             let (before, rest) = self.orthonormal.split_at_mut(n * dim);
             let own = &mut rest[..dim];
             own.copy_from_slice(&self.whitened);
@@ -57,7 +77,7 @@ impl Conditional {
             self.upper[n * count + n] = norm;
             own.iter_mut().for_each(|value| *value /= norm);
         }
-        self.set_root(factor.scale());
+        self.set_root(scale);
     }
 
     /// Computes `√c·R⁻¹` and its determinant.
@@ -104,6 +124,21 @@ impl Conditional {
         dot(&self.whitened, &self.whitened) / scale
     }
 
+    /// [`Conditional::complete`], given the whitened deviation `(√c·L)⁻¹v` of a row with zeros for its missing elements. Appends the
+    /// completed missing elements to `values`.
+    pub fn complete_whitened(&self, whitened: &mut [f64], values: &mut Vec<f64>) -> f64 {
+        let (dim, count, first) = (whitened.len(), self.missing.len(), values.len());
+        values.resize(first + count, 0.0);
+        for n in (0..count).rev() {
+            let q = &self.orthonormal[n * dim..][..dim];
+            let along = dot(q, whitened);
+            whitened.iter_mut().zip(q).for_each(|(value, q)| *value -= along * q);
+            let root = &self.root[n * count..][..=n];
+            values[first..].iter_mut().zip(root).for_each(|(value, root)| *value -= along * root);
+        }
+        dot(whitened, whitened)
+    }
+
     /// Columns whose outer products add up to `Ψ_MM − Ψ_MO Ψ_OO⁻¹ Ψ_OM`, as (column of the matrix, value) pairs.
     pub fn roots(&self) -> impl Iterator<Item = impl Iterator<Item = (usize, f64)>> {
         let count = self.missing.len();
@@ -143,6 +178,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::linalg::batch::cholesky;
+    use crate::linalg::lower_inverse;
     use ndarray::{Array1, Array2};
 
     /// A matrix whose columns have very different units.
@@ -196,6 +232,19 @@ mod tests {
                         let unit = unit * matrix[(j, j)].sqrt();
                         assert!((conditional.covariance(n, l) - covariance[(n, l)]).abs() < 1e-10 * unit);
                     }
+                }
+                // The same by the inverse of the factor.
+                let inverse = lower_inverse(factor.lower_matrix().view());
+                let mut whitened = full.clone();
+                missing.iter().for_each(|&i| whitened[i] = 0.0);
+                let mut whitened = inverse.dot(&Array1::from(whitened)).to_vec();
+                let (mut by_inverse, mut values) = (Conditional::default(), Vec::new());
+                by_inverse.set_by_inverse(inverse.as_slice().unwrap(), dim, missing.iter().copied());
+                let same = by_inverse.complete_whitened(&mut whitened, &mut values);
+                assert!((same - q).abs() < 1e-10 * (1.0 + q), "{same} {q}");
+                assert!((by_inverse.log_det - conditional.log_det).abs() < 1e-9);
+                for (n, &i) in missing.iter().enumerate() {
+                    assert!((values[n] - v[i]).abs() < 1e-10 * matrix[(i, i)].sqrt());
                 }
                 let log_det = Factor::from_matrix(covariance.view()).unwrap().log_det();
                 assert!((conditional.log_det - log_det).abs() < 1e-9);

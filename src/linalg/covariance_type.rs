@@ -68,6 +68,25 @@ impl CovarianceType {
         covariance + dim + 1.0
     }
 
+    /// The work of one row in `k` components, in products of two numbers.
+    pub(crate) fn work(self, k: usize, dim: usize) -> f64 {
+        let (k, d) = (k as f64, dim as f64);
+        match self {
+            Self::Full => k * d * d,
+            Self::Tied => d * d + 4.0 * k * d,
+            Self::Diag | Self::Spherical => 4.0 * k * d,
+        }
+    }
+
+    /// The numbers of the matrices of `k` components.
+    pub(crate) fn numbers(self, k: usize, dim: usize) -> f64 {
+        match self {
+            Self::Full => k as f64 * (dim as f64).powi(2),
+            Self::Tied => (dim as f64).powi(2),
+            Self::Diag | Self::Spherical => (k * dim) as f64,
+        }
+    }
+
     /// The free numbers of a mixture of `k` components over `dim` columns.
     pub fn parameters(self, k: usize, dim: usize) -> usize {
         let shared = if self == Self::Tied { dim * (dim + 1) / 2 } else { 0 };

@@ -50,7 +50,7 @@ pub struct Factor {
 impl Factor {
     /// A factor of no dimension, for a component whose matrix has another form.
     pub(crate) fn empty() -> Self {
-        Factor { dim: 0, scale: 1.0, form: Form::Scalar }
+        Factor { dim: 0, scale: 1.0, form: Form::Scalar(1.0) }
     }
 
     /// The identity matrix.
@@ -104,8 +104,8 @@ impl Factor {
         }
         let values: &[f64] = match &factor.form {
             Form::Lower(lower) => lower,
-            Form::Diagonal(roots) => roots,
-            Form::Scalar => &[],
+            Form::Diagonal(squares) => squares,
+            Form::Scalar(square) => std::slice::from_ref(square),
         };
         if let Some(&value) = values.iter().find(|value| !value.is_finite()) {
             return Err(FactorError::NotPositiveDefinite { pivot: 0, value });
@@ -285,9 +285,8 @@ impl Factor {
         self.scale = libm::ldexp(self.scale, -2 * half);
         match &mut self.form {
             Form::Lower(lower) => Arc::make_mut(lower).iter_mut().for_each(|value| *value *= power),
-            Form::Diagonal(roots) => roots.iter_mut().for_each(|value| *value *= power),
-            // The scale is all there is.
-            Form::Scalar => self.scale = libm::ldexp(self.scale, 2 * half),
+            Form::Diagonal(squares) => squares.iter_mut().for_each(|value| *value *= power * power),
+            Form::Scalar(square) => *square *= power * power,
         }
     }
 
@@ -301,9 +300,15 @@ impl Factor {
                     lower[start..].iter_mut().zip(&units[j..]).for_each(|(value, unit)| *value *= unit);
                 }
             }
-            Form::Diagonal(roots) => roots.iter_mut().zip(units).for_each(|(value, unit)| *value *= unit),
-            Form::Scalar if units.iter().all(|unit| *unit == units[0]) => self.scale *= units[0] * units[0],
-            Form::Scalar => self.form = Form::Diagonal(units.to_vec()),
+            Form::Diagonal(squares) => {
+                squares.iter_mut().zip(units).for_each(|(value, unit)| *value *= unit * unit);
+            }
+            Form::Scalar(square) if units.iter().all(|unit| *unit == units[0]) => {
+                *square *= units[0] * units[0]
+            }
+            Form::Scalar(square) => {
+                self.form = Form::Diagonal(units.iter().map(|unit| *square * unit * unit).collect());
+            }
         }
     }
 
@@ -336,18 +341,18 @@ impl Factor {
                     }
                 }
             }
-            Form::Diagonal(roots) => {
-                for (root, &least) in roots.iter_mut().zip(floor) {
-                    if is_low(*root, least) {
-                        *root = (least / scale).sqrt();
+            Form::Diagonal(squares) => {
+                for (square, &least) in squares.iter_mut().zip(floor) {
+                    if scale * *square < least {
+                        *square = least / scale;
                         raised += 1;
                     }
                 }
             }
-            Form::Scalar => {
+            Form::Scalar(square) => {
                 let least = floor.iter().copied().fold(0.0, f64::max);
-                if scale < least {
-                    self.scale = least;
+                if scale * *square < least {
+                    *square = least / scale;
                     raised = 1;
                 }
             }

@@ -1,24 +1,26 @@
 //! How a model detects anomalies.
 
-use ndarray::{Array1, ArrayView2};
+use ndarray::ArrayView2;
 
 use super::Model;
-use crate::data::Noise;
-use crate::dist::{AnomalyScore, DistError};
-use crate::learn::{RankTable, ScoreRanks, ranks_by};
+use crate::dist::AnomalyScore;
+use crate::learn::{ScoreRanks, ranks_by};
 
-/// The score by which a model detects anomalies, and the scores of the rows that it has learned.
-#[derive(Debug, Clone)]
-pub struct Detector {
-    score: AnomalyScore,
-    noise: Option<Noise>,
-    learned: RankTable,
-}
+/// Where the share of anomalies is not known, this share of the rows that the mixture generates would be anomalies.
+const USUAL: f64 = 0.01;
 
 impl Model {
-    /// What detects anomalies among rows like those that the model was learned from.
-    pub fn detector(&self) -> Detector {
-        let score = AnomalyScore::new(self.estimate(), self.posterior());
+    /// The score by which anomalies are detected. `contamination` is the share of anomalies among the learned rows, if it is known.
+    pub fn anomaly_score(&self, contamination: Option<f64>) -> AnomalyScore {
+        let share = contamination.unwrap_or(AnomalyScore::SHARE);
+        AnomalyScore::new(self.estimate(), self.posterior(), share)
+    }
+
+    /// The score below which a row is an anomaly: below it is the contamination's share of the learned rows, as far as the model
+    /// keeps them. If it keeps none, it is that share of the rows which the mixture generates, and one in a hundred of these if the
+    /// contamination is not known.
+    pub fn anomaly_offset(&self, score: &AnomalyScore, contamination: Option<f64>) -> f64 {
+        let Some(share) = contamination else { return score.level_of_generated(USUAL) };
         let by = |rows: ArrayView2<f64>| score.score_samples(rows).expect("kept rows have its columns");
         let learned = match (&self.state.pending, &self.state.kept) {
             (None, Some(kept)) => ranks_by(kept, self.columns.len(), by),
@@ -30,32 +32,6 @@ impl Model {
                 waiting
             }
         };
-        Detector { learned: learned.table(), noise: self.noise(), score }
+        learned.table().value_at(share).unwrap_or_else(|| score.level_of_generated(share))
     }
 }
-
-impl Detector {
-    /// The score of each row, as [`AnomalyScore::score_samples`] has it: the lower, the more unusual.
-    ///
-    /// # Errors
-    /// [`DistError::Shape`] if the rows do not have the model's columns.
-    pub fn score_samples(&self, rows: ArrayView2<f64>) -> Result<Array1<f64>, DistError> {
-        match &self.noise {
-            Some(noise) => self.score.score_samples(noise.noisy(rows, 0).view()),
-            None => self.score.score_samples(rows),
-        }
-    }
-
-    /// The score below which this share of the learned rows is, by those that the model keeps. If it keeps none, that of the rows which
-    /// its mixture generates.
-    pub fn level(&self, share: f64) -> f64 {
-        self.learned.value_at(share).unwrap_or_else(|| self.score.level_of_generated(share))
-    }
-
-    /// The score below which one in a hundred of the rows is that the mixture generates.
-    pub fn usual_level(&self) -> f64 {
-        self.score.level_of_generated(USUAL)
-    }
-}
-
-const USUAL: f64 = 0.01;

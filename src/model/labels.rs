@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Model;
-use crate::dist::{Clusters, GaussianMixture};
+use crate::dist::{Clusters, GaussianMixture, Uniting};
 use crate::learn::Move;
 
 /// The components of a model and their clusters, with names that stay while the model is revised.
@@ -48,11 +48,11 @@ impl Model {
     }
 
     /// The components united into clusters by [`GaussianMixture::clusters`], with their names.
-    pub fn labels(&self, overlap: f64) -> Labels {
+    pub fn labels(&self, uniting: impl Into<Uniting>) -> Labels {
         let mixture = self.estimate();
         let identifiers = self.identifiers();
         let families = self.families(&mixture, &identifiers);
-        let clusters = mixture.clusters(overlap);
+        let clusters = mixture.clusters(uniting);
         let cluster_names = names(&clusters, &identifiers, &families);
         Labels { identifiers, clusters, cluster_names }
     }

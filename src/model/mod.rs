@@ -12,7 +12,6 @@ mod pass;
 mod recipe;
 mod seal;
 
-pub use anomaly::Detector;
 pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
 pub use file::{LooksLike, ModelError, VERSION};

@@ -111,7 +111,7 @@ impl Content {
             Some(k) => whole.clone().with_k(k)?,
             None => whole.clone(),
         };
-        let (mixture, labels) = (model.estimate(), model.labels(options.overlap));
+        let (mixture, labels) = (model.estimate(), model.labels(options.clusters));
         let shown = Shown::of(&model, &mixture);
         let order = mixture.heaviest_first();
         let outliers = labels.clusters().count();

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ndarray::ArrayView2;
 
-use crate::dist::Clusters;
+use crate::dist::Uniting;
 use crate::model::Model;
 use content::Content;
 
@@ -22,8 +22,8 @@ const SCRIPT: &str = include_str!("page.js");
 pub struct PageOptions<'a> {
     /// One K of a model that has several; the best by default.
     pub k: Option<usize>,
-    /// The overlap above which components are one cluster.
-    pub overlap: f64,
+    /// Which components are one cluster.
+    pub clusters: Uniting,
     /// The rows to draw; by default a sample of those that the model keeps.
     pub rows: Option<ArrayView2<'a, f64>>,
     /// What a user should know about the data, in words.
@@ -32,7 +32,7 @@ pub struct PageOptions<'a> {
 
 impl Default for PageOptions<'_> {
     fn default() -> Self {
-        PageOptions { k: None, overlap: Clusters::OVERLAP, rows: None, findings: Vec::new() }
+        PageOptions { k: None, clusters: Uniting::default(), rows: None, findings: Vec::new() }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::text::listed;
 use crate::text::number::fixed;
 
 /// The most learners that a sentence names.
-const MOST_NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// Who has the best means, and who differs significantly from the reference.
 pub(super) fn answer(summary: &Summary) -> Vec<String> {
@@ -38,17 +38,17 @@ fn judged(summary: &Summary) -> Vec<&SetSummary> {
     summary.sets.iter().filter(|set| has_scores(set) && !has_noisy_line(set)).collect()
 }
 
-fn best(summary: &Summary, sets: &[&SetSummary], takes_part: impl Fn(Contender) -> bool) -> Option<String> {
+fn best(summary: &Summary, sets: &[&SetSummary], takes_part: impl Fn(&Contender) -> bool) -> Option<String> {
     let decimals = score_decimals(summary);
     let mut wins: BTreeMap<Contender, usize> = BTreeMap::new();
     let mut level = None;
     for set in sets {
-        let competes = |entry: &&Entry| takes_part(entry.contender) && entry.can_be_best();
+        let competes = |entry: &&Entry| takes_part(&entry.contender) && entry.can_be_best();
         let scored = set.entries.iter().filter(competes);
         let mean = |entry: &Entry| entry.score.as_ref().map(|score| score.mean);
         level = scored.clone().filter_map(mean).max_by(f64::total_cmp).map(|mean| fixed(mean, decimals));
         for entry in scored.filter(|entry| mean(entry).map(|mean| fixed(mean, decimals)) == level) {
-            *wins.entry(entry.contender).or_default() += 1;
+            *wins.entry(entry.contender.clone()).or_default() += 1;
         }
     }
     match sets {
@@ -56,7 +56,7 @@ fn best(summary: &Summary, sets: &[&SetSummary], takes_part: impl Fn(Contender) 
         [set] => {
             let names: Vec<String> = wins.keys().map(|contender| contender.name().to_string()).collect();
             let have = if names.len() == 1 { "has" } else { "have" };
-            let names = listed(names.into_iter(), MOST_NAMED);
+            let names = listed(names.into_iter(), MAX_NAMED);
             Some(format!("{names} {have} the best mean on {}: {} nats per row.", title(&set.data), level?))
         }
         _ => Some(format!(
@@ -71,7 +71,7 @@ fn best(summary: &Summary, sets: &[&SetSummary], takes_part: impl Fn(Contender) 
 fn ranked(numbers: BTreeMap<Contender, usize>) -> String {
     let mut ranked: Vec<_> = numbers.into_iter().collect();
     ranked.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
-    ranked.truncate(MOST_NAMED);
+    ranked.truncate(MAX_NAMED);
     let named: Vec<String> =
         ranked.iter().map(|(contender, number)| format!("{} on {number}", contender.name())).collect();
     named.join(", ")
@@ -81,10 +81,10 @@ fn against_reference(summary: &Summary, sets: &[&SetSummary]) -> Option<String> 
     let with = |arrow: Arrow| {
         let mut numbers = BTreeMap::new();
         let entries = sets.iter().flat_map(|set| &set.entries).filter(|entry| entry.arrow == Some(arrow));
-        entries.for_each(|entry| *numbers.entry(entry.contender).or_default() += 1);
+        entries.for_each(|entry| *numbers.entry(entry.contender.clone()).or_default() += 1);
         (!numbers.is_empty()).then(|| ranked(numbers))
     };
-    let reference = summary.reference?.name();
+    let reference = summary.reference.as_ref()?.name();
     let part = |what: &str, arrow| Some(format!("significantly {what} than {reference}: {}", with(arrow)?));
     let parts: Vec<String> =
         [part("better", Arrow::Up), part("worse", Arrow::Down)].into_iter().flatten().collect();

@@ -79,7 +79,7 @@ pub(super) fn cells(summary: &Summary) -> String {
         set.entries.iter().flat_map(move |entry| {
             entry.cells.iter().map(move |cell| CellRow {
                 data: &set.data.data,
-                learner: entry.contender.profile().id,
+                learner: entry.contender.id(),
                 k: Some(cell.k).filter(|k| *k > 0),
                 seed: cell.seed,
                 fold: cell.fold_in_seed,
@@ -128,10 +128,10 @@ pub(super) fn scores(summary: &Summary) -> String {
 
 impl<'a> ScoreRow<'a> {
     /// A line without K, choice and tests.
-    fn new(data: &'a str, entry: &Entry, score: &Score) -> Self {
+    fn new(data: &'a str, entry: &'a Entry, score: &Score) -> Self {
         ScoreRow {
             data,
-            learner: entry.contender.profile().id,
+            learner: entry.contender.id(),
             k: None,
             chosen: false,
             chosen_folds: 0,
@@ -159,13 +159,13 @@ pub(super) fn times(summary: &Summary) -> String {
         set.entries.iter().flat_map(move |entry| {
             entry.by_k.iter().map(move |KScore { k, score }| TimeRow {
                 data: &set.data.data,
-                learner: entry.contender.profile().id,
+                learner: entry.contender.id(),
                 k: *k,
                 start_seconds_mean: score.start_seconds.mean,
                 start_seconds_median: score.start_seconds.median,
                 learn_seconds_mean: score.learn_seconds.mean,
                 learn_seconds_median: score.learn_seconds.median,
-                ratio_to_reference: ratio(set, summary, entry.contender, *k),
+                ratio_to_reference: ratio(set, summary, &entry.contender, *k),
                 machine_seconds_median: score.machine_seconds,
             })
         })

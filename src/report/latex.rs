@@ -32,7 +32,7 @@ pub(super) fn render(summary: &Summary) -> String {
 
 fn caption(summary: &Summary, table: &Table) -> String {
     let mut caption = format!("{}. Bold: the best mean of the line.", table.caption);
-    if let Some(reference) = summary.reference {
+    if let Some(reference) = &summary.reference {
         let _ = write!(
             caption,
             " ↑ / ↓: significantly better / worse than {} in ranks (Wilcoxon, p < {SIGNIFICANCE}) and better / worse in the mean.",

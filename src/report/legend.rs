@@ -4,7 +4,7 @@ use super::analysis::SIGNIFICANCE;
 use super::analysis::{Entry, SetSummary, Summary};
 use super::format::{self, title};
 use super::tables::has_choice;
-use crate::experiment::{PaperColumns, Units};
+use crate::experiment::{PaperColumns, Units, name_without_noise};
 use crate::text::number::thousands;
 
 /// Defines the elbow.
@@ -36,7 +36,7 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
             ""
         }
     ));
-    if let Some(reference) = summary.reference {
+    if let Some(reference) = &summary.reference {
         let reference = reference.name();
         legend.push(format!(
             "↑ / ↓: significantly better / worse than {reference} in ranks (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}, and better / worse in the mean too. With many rows even a tiny difference is significant: the details in summary.md give the size of each effect, and the paired difference with its standard error.",
@@ -76,7 +76,7 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
 }
 
 /// The learners that took part, with descriptions.
-pub(super) fn learners(summary: &Summary) -> Vec<(&'static str, String)> {
+pub(super) fn learners(summary: &Summary) -> Vec<(&str, String)> {
     let run = summary.runs.last();
     summary.contenders.iter().map(|contender| (contender.name(), contender.describe(run))).collect()
 }
@@ -107,10 +107,17 @@ pub(super) fn notes(summary: &Summary) -> Vec<String> {
         }
     }
     for data in summary.sets.iter().map(|set| &set.data).filter(|data| !data.discrete.is_empty()) {
+        let is_noisy = |set: &SetSummary| {
+            !set.data.dequantized.is_empty() && name_without_noise(&set.data.data) == data.data
+        };
         notes.push(format!(
-            "{}: few distinct values in {}, so the density is unbounded and these scores measure how narrow a component may become. Dequantize the set (add noise of one quantum) to compare scores.",
+            "{}: few distinct values in {}, so the density is unbounded and these scores measure how narrow a component may become. {}",
             title(data),
-            data.discrete.join(", ")
+            data.discrete.join(", "),
+            match summary.sets.iter().any(is_noisy) {
+                true => "Those of the dequantized set are comparable.",
+                false => "Dequantize the set (add noise of one quantum) to compare scores.",
+            }
         ));
     }
     notes.extend(summary.notes.iter().cloned());

@@ -24,12 +24,12 @@ pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::experiment::{Contender, Record, RecordIndex, Units};
+use crate::experiment::{Contender, RecordIndex, Units};
 use crate::files::OutputFile;
 use plot::Picture;
 
 /// How to summarise records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
     /// How K is chosen for each learner.
     pub select: SelectRule,
@@ -52,7 +52,7 @@ pub enum ReportError {
     NothingToShow,
     /// The learner to test against is not there.
     #[error("the records hold no result of {0} to test the others against")]
-    NoReference(&'static str),
+    NoReference(String),
     /// Two learners were tested on different rows.
     #[error(
         "on '{data}', fold {fold}, {one} was tested on {one_rows} rows and {other} on {other_rows}: the records come from different data"
@@ -63,11 +63,11 @@ pub enum ReportError {
         /// The fold, from 0.
         fold: usize,
         /// A learner.
-        one: &'static str,
+        one: String,
         /// Its test rows.
         one_rows: usize,
         /// The other learner.
-        other: &'static str,
+        other: String,
         /// Its test rows.
         other_rows: usize,
     },
@@ -112,14 +112,13 @@ pub fn report_files() -> impl Iterator<Item = &'static str> {
 
 /// Writes tables, `plots/*.svg`, `plots/*.png` and `report.html` into a folder, which is created if necessary.
 pub fn write_report(
-    records: &[Record],
+    index: &RecordIndex,
     options: &ReportOptions,
     folder: &Path,
 ) -> Result<Summary, ReportError> {
-    let index = RecordIndex::new(records);
-    let mut summary = Summary::of_index(&index, options)?;
-    summary.notes.extend(plot::notes(&summary, &index));
-    let pictures = plot::pictures(&summary, &index)?;
+    let mut summary = Summary::new(index, options)?;
+    summary.notes.extend(plot::notes(&summary, index));
+    let pictures = plot::pictures(&summary, index)?;
     for picture in pictures.iter().flatten() {
         write_picture(folder, picture)?;
     }

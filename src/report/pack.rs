@@ -1,19 +1,15 @@
 //! Packed records: what tables and pictures need, small enough to be published with them.
 
-use std::collections::BTreeSet;
-
 use super::analysis::Summary;
 use super::{ReportError, ReportOptions};
 use crate::dist::Marginal;
-use crate::experiment::{
-    CellRecord, Contender, CurveRecord, DataRecord, Record, RecordIndex, SetIndex, TestSummary,
-};
+use crate::experiment::{CellRecord, Contender, Record, RecordIndex, SetIndex, TestSummary};
 use crate::stats::ColumnSummary;
 
 /// Decimals of the scores of single rows. The error of a mean of n rows is below 0.0003/√n.
 const ROW_DECIMALS: i32 = 3;
 /// The most rows of a set, over all folds, whose single scores are kept. With more, tests use evenly spaced ones.
-const MOST_ROWS: usize = 20_000;
+const MAX_ROWS: usize = 20_000;
 /// Digits of other figures.
 const DIGITS: usize = 8;
 
@@ -21,46 +17,38 @@ const DIGITS: usize = 8;
 /// chosen K, and rounded; components are kept for the picture of the reference.
 ///
 /// Records with several seeds or with gaps keep the rows of all cells.
-pub fn pack(records: &[Record], options: &ReportOptions) -> Result<Vec<Record>, ReportError> {
+pub fn pack(index: &RecordIndex, options: &ReportOptions) -> Result<Vec<Record>, ReportError> {
     // K is chosen by the rounded scores, because those are the ones that the packed records have.
-    let records: Vec<Record> = records.iter().map(rounded).collect();
-    let index = RecordIndex::new(&records);
-    let summary = Summary::new(&records, options)?;
+    let index: RecordIndex = index.records().map(rounded).collect();
+    let summary = Summary::new(&index, options)?;
     let several_seeds = index.runs().iter().any(|run| run.seeds > 1);
-    let mut packed: Vec<Record> = index.runs().iter().map(|run| Record::Run((*run).clone())).collect();
-    for set in index.sets() {
-        let sample = set.sample().map(<[Vec<f64>]>::to_vec);
-        packed.extend(set.data().map(|data| Record::Data(DataRecord { sample, ..data.clone() })));
-        let figures = summary.sets.iter().find(|one| one.data.data == set.name());
-        let is_chosen = |cell: &CellRecord| {
-            let entry = figures.and_then(|figures| figures.entry(cell.contender));
-            entry.is_some_and(|entry| entry.chosen.get(&cell.fold) == Some(&cell.k))
-        };
-        let shown: BTreeSet<Contender> = set.contenders().collect();
-        for cell in set.cells().filter(|cell| shown.contains(&cell.contender)) {
-            let keeps_rows = is_chosen(cell) || several_seeds || cell.gap_jacobians.is_some();
-            let is_drawn = is_chosen(cell) && summary.reference == Some(cell.contender);
-            let step = if keeps_rows { rows_per_kept(cell, set, several_seeds) } else { usize::MAX };
-            packed.push(Record::Cell(Box::new(packed_cell(cell, set, step, is_drawn))));
-        }
-        for contender in shown {
-            packed.extend(set.failures_of(contender).map(|cell| Record::Cell(Box::new(cell.clone()))));
-        }
-        packed.extend(set.curves().iter().map(|curve| Record::Curve((*curve).clone())));
-    }
-    Ok(packed)
+    let pack_cell = |cell: &CellRecord| {
+        let set = index.set(&cell.data)?;
+        let figures = summary.sets.iter().find(|figures| figures.data.data == cell.data);
+        let entry = figures.and_then(|figures| figures.entry(&cell.contender));
+        let is_chosen = entry.is_some_and(|entry| entry.chosen.get(&cell.fold) == Some(&cell.k));
+        let keeps_rows = is_chosen || several_seeds || cell.gap_jacobians.is_some();
+        let is_drawn = is_chosen && summary.reference.as_ref() == Some(&cell.contender);
+        let step = if keeps_rows { rows_per_kept(cell, set, several_seeds) } else { usize::MAX };
+        Some(packed_cell(cell, set, step, is_drawn))
+    };
+    let packed = |record: Record| match record {
+        Record::Cell(cell) if cell.failure.is_none() => Record::Cell(pack_cell(&cell).map_or(cell, Box::new)),
+        other => other,
+    };
+    Ok(index.records().map(packed).collect())
 }
 
 /// One in this number of rows is kept.
 fn rows_per_kept(cell: &CellRecord, set: &SetIndex, several_seeds: bool) -> usize {
     match set.data().map(|data| data.rows) {
-        Some(rows) if !several_seeds && cell.gap_jacobians.is_none() => rows.div_ceil(MOST_ROWS).max(1),
+        Some(rows) if !several_seeds && cell.gap_jacobians.is_none() => rows.div_ceil(MAX_ROWS).max(1),
         _ => 1,
     }
 }
 
 fn packed_cell(cell: &CellRecord, set: &SetIndex, step: usize, is_drawn: bool) -> CellRecord {
-    let start = set.cell(Contender::Start, cell.k, cell.fold);
+    let start = set.cell(&Contender::Start, cell.k, cell.fold);
     let start = start.filter(|start| start.test.len() == cell.test.len());
     let to_start = |start: &CellRecord| {
         cell.test.iter().zip(&start.test).map(|(own, start)| f64::from(*own) - f64::from(*start)).collect()
@@ -80,34 +68,22 @@ fn packed_cell(cell: &CellRecord, set: &SetIndex, step: usize, is_drawn: bool) -
 }
 
 /// The record with fewer digits.
-fn rounded(record: &Record) -> Record {
-    match record {
-        Record::Run(_) => record.clone(),
-        Record::Data(data) => {
-            let short_row = |row: &Vec<f64>| row.iter().copied().map(short).collect();
-            let sample = data.sample.as_ref().map(|rows| rows.iter().map(short_row).collect());
-            Record::Data(DataRecord { sample, ..data.clone() })
-        }
+fn rounded(mut record: Record) -> Record {
+    let shorten = |value: &mut f64| *value = short(*value);
+    match &mut record {
+        Record::Run(_) => {}
+        Record::Data(data) => data.sample.iter_mut().flatten().flatten().for_each(shorten),
         Record::Cell(cell) => {
-            let mut cell = cell.clone();
-            for score in [&mut cell.validation, &mut cell.prequential].into_iter().flatten() {
-                *score = short(*score);
-            }
-            for seconds in [&mut cell.start_seconds, &mut cell.learn_seconds] {
-                *seconds = short(*seconds);
-            }
+            cell.validation.iter_mut().chain(&mut cell.prequential).for_each(shorten);
+            [&mut cell.start_seconds, &mut cell.learn_seconds].into_iter().for_each(shorten);
             for Marginal { weight, mean, covariance } in cell.marginals.iter_mut().flatten() {
-                *weight = short(*weight);
-                mean.iter_mut().for_each(|value| *value = short(*value));
-                covariance.iter_mut().flatten().for_each(|value| *value = short(*value));
+                shorten(weight);
+                mean.iter_mut().chain(covariance.iter_mut().flatten()).for_each(shorten);
             }
-            Record::Cell(cell)
         }
-        Record::Curve(curve) => {
-            let points = curve.points.iter().map(|(rows, score)| (*rows, short(*score))).collect();
-            Record::Curve(CurveRecord { points, ..curve.clone() })
-        }
+        Record::Curve(curve) => curve.points.iter_mut().for_each(|(_, score)| shorten(score)),
     }
+    record
 }
 
 fn short_summary(summary: ColumnSummary) -> ColumnSummary {

@@ -81,7 +81,7 @@ pub(super) fn scores(summary: &Summary) -> Table {
         let mut row = vec![Cell { aside: own_units, ..Cell::new(title(&set.data)) }];
         row.extend(paper.cells(&set.paper, |score| fixed(score, 2)));
         for contender in &summary.contenders {
-            let entry = set.entry(*contender);
+            let entry = set.entry(contender);
             let mut cell =
                 Cell::new(entry.and_then(|entry| shown(entry, decimals)).unwrap_or(NONE.to_string()));
             if let Some(entry) = entry {
@@ -142,25 +142,27 @@ pub(super) fn times(summary: &Summary) -> Table {
     let paper_columns = 2..head.len();
     head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
     let on_machines = |contender: &&Contender| {
-        let of_set = |set: &SetSummary| machine_seconds(set, **contender, set.time_k(summary.reference)?);
+        let of_set =
+            |set: &SetSummary| machine_seconds(set, contender, set.time_k(summary.reference.as_ref())?);
         summary.sets.iter().any(|set| of_set(set).is_some())
     };
-    let spread: Vec<Contender> = summary.contenders.iter().filter(on_machines).copied().collect();
+    let spread: Vec<&Contender> = summary.contenders.iter().filter(on_machines).collect();
     let shards = summary.runs.last().map_or(0, |run| run.settings.shards);
     head.extend(spread.iter().map(|contender| format!("{} on {shards} machines", contender.name())));
     let row = |set: &SetSummary| {
-        let k = set.time_k(summary.reference);
+        let k = set.time_k(summary.reference.as_ref());
         let mut row = vec![Cell::new(title(&set.data)), Cell::of(k.map(|k| k as f64), |k| fixed(k, 0))];
         row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
         for contender in &summary.contenders {
-            let seconds = k.and_then(|k| median_seconds(set, *contender, k));
-            let ratio = k.and_then(|k| ratio(set, summary, *contender, k));
+            let seconds = k.and_then(|k| median_seconds(set, contender, k));
+            let ratio = k.and_then(|k| ratio(set, summary, contender, k));
             let aside = ratio.map(|ratio| format!("{}×", number::ratio(ratio)));
             row.push(Cell { aside, ..Cell::of(seconds, significant) });
         }
         for contender in &spread {
-            let seconds = k.and_then(|k| machine_seconds(set, *contender, k));
-            let of_reference = k.zip(summary.reference).and_then(|(k, one)| median_seconds(set, one, k));
+            let seconds = k.and_then(|k| machine_seconds(set, contender, k));
+            let of_reference =
+                k.zip(summary.reference.as_ref()).and_then(|(k, one)| median_seconds(set, one, k));
             let ratio = seconds.zip(of_reference).map(|(own, other)| own / other);
             let aside =
                 ratio.filter(|ratio| ratio.is_finite()).map(|ratio| format!("{}×", number::ratio(ratio)));
@@ -169,7 +171,7 @@ pub(super) fn times(summary: &Summary) -> Table {
         row
     };
     let has_folds = summary.has_folds();
-    let reference = summary.reference.map(Contender::name);
+    let reference = summary.reference.as_ref().map(Contender::name);
     let which_k = reference.filter(|_| has_choice(summary)).map_or(String::new(), |name| {
         format!(
             " ({} for {name})",
@@ -194,17 +196,17 @@ pub(super) fn times(summary: &Summary) -> Table {
     }
 }
 
-fn machine_seconds(set: &SetSummary, contender: Contender, k: usize) -> Option<f64> {
+fn machine_seconds(set: &SetSummary, contender: &Contender, k: usize) -> Option<f64> {
     set.entry(contender)?.at(k)?.machine_seconds
 }
 
-pub(super) fn median_seconds(set: &SetSummary, contender: Contender, k: usize) -> Option<f64> {
+pub(super) fn median_seconds(set: &SetSummary, contender: &Contender, k: usize) -> Option<f64> {
     Some(set.entry(contender)?.at(k)?.learn_seconds.median)
 }
 
 /// The time as a multiple of the reference's at the same K.
-pub(super) fn ratio(set: &SetSummary, summary: &Summary, contender: Contender, k: usize) -> Option<f64> {
-    let ratio = median_seconds(set, contender, k)? / median_seconds(set, summary.reference?, k)?;
+pub(super) fn ratio(set: &SetSummary, summary: &Summary, contender: &Contender, k: usize) -> Option<f64> {
+    let ratio = median_seconds(set, contender, k)? / median_seconds(set, summary.reference.as_ref()?, k)?;
     ratio.is_finite().then_some(ratio)
 }
 

@@ -1,12 +1,14 @@
 //! Statistics: Wilcoxon's signed-rank test, Holm's correction, means and standard errors, the elbow of scores.
 
 mod batches;
+mod chi_squared;
 mod column;
 mod elbow;
 mod normals;
 mod wilcoxon;
 
 pub use batches::BatchSums;
+pub(crate) use chi_squared::EquallyRare;
 pub use column::ColumnSummary;
 #[cfg(feature = "cli")]
 pub(crate) use column::LogUnits;

@@ -85,7 +85,7 @@ fn every_learner_is_scored_with_every_k_on_every_fold() {
         "three clusters want more than one component"
     );
     for contender in [Contender::Obmm, Contender::ObmmRevised, Contender::OemRevised] {
-        assert!((mean(contender, 2) - mean(Contender::Em, 2)).abs() < 0.1, "{contender:?}");
+        assert!((mean(contender.clone(), 2) - mean(Contender::Em, 2)).abs() < 0.1, "{contender:?}");
     }
     let records = read_records(&workplace.path("out")).unwrap();
     let curves: Vec<_> = records.iter().filter(|record| matches!(record, Record::Curve(_))).collect();
@@ -362,7 +362,7 @@ fn the_schema_of_the_records_names_all_learners() {
     let schema: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let named = schema["$defs"]["learner"]["oneOf"][0]["enum"].as_array().unwrap();
     let named: Vec<&str> = named.iter().filter_map(|name| name.as_str()).collect();
-    let ids: Vec<&str> = Contender::ALL.iter().map(|contender| contender.profile().id).collect();
+    let ids: Vec<&str> = Contender::ALL.iter().map(Contender::id).collect();
     assert_eq!(named, ids);
 }
 

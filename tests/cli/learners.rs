@@ -201,7 +201,7 @@ fn another_command_makes_other_cells() {
     let second = mean();
     assert!(second < first - 0.5, "{second} after {first}: the table shows the command of the last run");
     assert_eq!((run(LEARNER), mean()), (Some(0), first), "the cells of the first command are still there");
-    let named: Vec<Contender> = cells(&workplace, "mine").iter().map(|cell| cell.contender).collect();
+    let named: Vec<Contender> = cells(&workplace, "mine").iter().map(|cell| cell.contender.clone()).collect();
     assert_eq!((named.len(), named.iter().collect::<std::collections::HashSet<_>>().len()), (12, 2));
 }
 

@@ -28,5 +28,6 @@ mod readme;
 mod results;
 mod synth;
 mod untidy;
+mod weights;
 #[path = "../common/workplace.rs"]
 mod workplace;

@@ -144,7 +144,7 @@ fn rows_with_gaps_have_ranks_like_whole_rows() {
     place.write("new.csv", "x,y,z\n0,0,\n7,0,\n0,0,0\n");
     place.run("predict --model model.json --data new.csv --missing marginal --scores s.csv").success();
     let ranks = numbers(&place.read("s.csv"), "rank");
-    assert!(ranks[0] > 0.5 && ranks[0] < 0.95 && ranks[1] == 0.0 && ranks[2] > 0.99, "{ranks:?}");
+    assert!(ranks[0] > 0.99 && ranks[1] == 0.0 && ranks[2] > 0.99, "{ranks:?}");
     place.run("predict --model model.json --data rows.csv --missing marginal --scores s.csv").success();
     let ranks = numbers(&place.read("s.csv"), "rank");
     let mean = |from: usize| ranks.iter().skip(from).step_by(3).sum::<f64>() / 2000.0;
@@ -568,5 +568,32 @@ fn targets_are_predicted_from_the_other_columns() {
             .run(&format!("predict --model model.json --data rows.csv {options}"))
             .code(2)
             .stderr(predicates::str::contains(error));
+    }
+}
+
+#[test]
+fn contamination_marks_anomalies_also_those_that_lie_together() {
+    let rows = clusters(2000, 2, 3);
+    let group = normals(20, 2, 4).mapv(|value| 40.0 + 0.1 * value);
+    let rows = ndarray::concatenate![ndarray::Axis(0), rows, group];
+    let place = with_model(&rows, "--k 3");
+    let line = "predict --model model.json --data rows.csv --scores s.csv";
+    for (share, most) in [("0.01", 0.011), ("auto", 0.04)] {
+        place.run(&format!("{line} --contamination {share}")).success();
+        let scores = place.read("s.csv");
+        let (marks, values) = (numbers(&scores, "anomaly"), numbers(&scores, "anomaly_score"));
+        assert!(marks[2000..].iter().all(|&mark| mark == 1.0), "{share}");
+        assert!(marks.iter().sum::<f64>() / 2020.0 <= most, "{share}");
+        let usual = values[..2000].iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(values[2000..].iter().all(|&value| value < usual), "{share}");
+    }
+    place.run(&format!("{line} --contamination 0.01 --top 20")).success();
+    assert!(numbers(&place.read("s.csv"), "row").iter().all(|&row| row > 2000.0));
+    place.write("bad.csv", "x,y\n1,1\n,2\n");
+    place.run("predict --model model.json --data bad.csv --scores s.csv --contamination auto --explain --missing skip").success();
+    let scores = place.read("s.csv");
+    assert!(scores.lines().all(|line| line.matches(',').count() == 10), "{scores}");
+    for wrong in ["0", "0.6", "-1", "nan", "much"] {
+        place.refuses(&format!("{line} --contamination={wrong}"), 2, &["--contamination", "at most 0.5"]);
     }
 }

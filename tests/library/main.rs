@@ -4,6 +4,7 @@
 mod browser;
 #[path = "../common/mod.rs"]
 mod common;
+mod covariance;
 mod data;
 mod gaps;
 mod learners;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gmm_bmm::dist::{Clusters, Factor, Gaussian};
+use gmm_bmm::dist::{Factor, Gaussian, Uniting};
 use gmm_bmm::model::Recipe;
 use gmm_bmm::scores::ColumnSummary;
 use gmm_bmm::{ColumnNames, FitSettings, GaussianMixture, Model, OnlineFit, PageOptions};
@@ -166,7 +166,7 @@ fn large() -> Model {
 fn a_large_model_has_a_small_page_that_fits_a_telephone() {
     let (model, rows) = (large(), normals(5000, 60, 2));
     let options =
-        PageOptions { rows: Some(rows.view()), overlap: Clusters::OVERLAP, ..PageOptions::default() };
+        PageOptions { rows: Some(rows.view()), clusters: Uniting::default(), ..PageOptions::default() };
     let page = model.to_html(&options).unwrap();
     assert!(page.len() < 1_000_000, "{}", page.len());
     let test = "

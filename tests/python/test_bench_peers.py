@@ -54,6 +54,9 @@ elif arguments[0] == "-c" and "mlpack" in arguments[1]:
     print("8.8.8")
 elif arguments[0] == "-c":
     print(json.dumps(["1.1", "2.2"]))
+elif arguments[1] == "parquet":
+    pathlib.Path(arguments[3]).touch()
+    print("{{}}")
 else:
     assert arguments[0].endswith("python_peer.py"), arguments
     fit = {{"read_seconds": 0.5, "learn_seconds": 6.0, "iterations": 20, "log_likelihood": None}}
@@ -61,6 +64,7 @@ else:
         "read": {{"read_seconds": 1.0}},
         "iteration": {{"iteration_seconds": 4.0, "score_seconds": 2.0}},
         "fit": {{**fit, "iterations": 12, "log_likelihood": -1.5}},
+        "minibatch": {{"read_seconds": 0.5, "learn_seconds": 8.0}},
         "mlpack_iteration": {{"iteration_seconds": 3.0}},
         "mlpack_fit": fit,
     }}[arguments[1]]))
@@ -115,6 +119,8 @@ class Page(unittest.TestCase):
             "peak memory of the oBMM fit, MB": "20",
             "held-out, oBMM less the true model, nats": "-0.5000",
             "held-out, oBMM less scikit-learn, nats": "-0.2500",
+            "whole oBMM fit with gaps / without": "–",
+            "MiniBatchKMeans / oBMM, from file": "–",
             "oEM / oBMM, in memory": "–",
         }
         self.assertEqual(dict(zip(*cells)), {"set": "d = 3, K = 2, seed 7", **expected})
@@ -148,10 +154,10 @@ class Driver(unittest.TestCase):
         status, said = self.main("--quick", "--no-peers", "--columns", "3", "5", "6")
         self.assertEqual(status, 0, said)
         results = json.loads((self.folder / "out" / "peers.json").read_text())
-        self.assertEqual([data["columns"] for data in results["sets"]], [3, 3, 3, 3, 5])
+        self.assertEqual([data["columns"] for data in results["sets"]], [3, 3, 3, 3, 5, 5, 5])
         drawn = {data["rows"] for data in results["sets"] if "seed" in data["name"]}
         read = {data["rows"] for data in results["sets"] if "seed" not in data["name"]}
-        self.assertEqual((drawn, read), ({bench_peers.QUICK_ROWS}, {bench_peers.QUICK_ROWS * 9 // 10}))
+        self.assertEqual((drawn, read), ({1000, bench_peers.QUICK_ROWS}, {bench_peers.QUICK_ROWS * 9 // 10}))
         page = (self.folder / "out" / "peers.md").read_text()
         self.assertIn("watch (no file)", page)
         self.assertIn("scikit-learn and polars (not installed); Armadillo", page)
@@ -164,13 +170,32 @@ class Driver(unittest.TestCase):
         results = json.loads((self.folder / "out" / "peers.json").read_text())
         self.assertEqual([(data["rows"], data["columns"]) for data in results["sets"]], [(130_064, 50)])
 
-    def run_with_fake_python(self):
+    def test_a_run_of_parts_resumes_and_keeps_the_order_of_the_sets(self):
+        def names():
+            return [data["name"] for data in json.loads((self.folder / "out" / "peers.json").read_text())["sets"]]
+
+        gaps, small = "d = 16, K = 6, seed 7, 10% gaps", "d = 5, K = 3, seed 7, 1,000 rows"
+        self.assertEqual(self.main("--no-peers", "--only", "gaps")[0], 0)
+        self.assertEqual(names(), [gaps])
+        self.assertIn("whole oBMM fit with gaps / without", (self.folder / "out" / "peers.md").read_text())
+        status, said = self.main("--no-peers", "--only", "gaps", "3, seed 7, 1,000")
+        self.assertEqual((status, names(), gaps in said), (0, [small, gaps], False), said)
+        status, said = self.main("--no-peers", "--only", "gaps", "--again")
+        self.assertEqual((status, names(), gaps in said), (0, [small, gaps], True), said)
+
+    def test_a_parquet_file_is_learned_by_both(self):
+        results = self.run_with_fake_python("--only", "Parquet")[1]
+        runs = {run["who"]: run for run in results["sets"][0]["runs"]}
+        self.assertEqual(set(runs), {table.OBMM, table.MINI_BATCH, table.TRUTH})
+        self.assertEqual(runs[table.MINI_BATCH]["learn_seconds"], 8.0)
+
+    def run_with_fake_python(self, *chosen):
         python = self.folder / "python"
         python.write_text(FAKE_PYTHON.format(python=sys.executable))
         python.chmod(0o755)
         with mock.patch.object(bench_peers, "python_with_packages", return_value=python), \
                 mock.patch.object(bench_peers, "armadillo_program", return_value=None):
-            status, said = self.main("--quick", "--columns", "50")
+            status, said = self.main("--quick", *(chosen or ("--columns", "50")))
         self.assertEqual(status, 0, said)
         results = json.loads((self.folder / "out" / "peers.json").read_text())
         return said, results, {run["who"]: run for run in results["sets"][0]["runs"]}

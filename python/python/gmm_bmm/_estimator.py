@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from gmm_bmm import _core
 from gmm_bmm._components import bounds
+from gmm_bmm._covariances import beginning, correlated, counted_rows, initial, roots
 from gmm_bmm._exchange import ScikitLearnExchange
 from gmm_bmm._files import Resumable
-from gmm_bmm._input import as_rows, as_weights, is_plain, refusal
+from gmm_bmm._input import as_rows, as_weights, count_rows, is_plain, refusal
 
 _BEGINNING = threading.Lock()
 
@@ -35,7 +36,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEstimator):
-    """Gaussian mixture with full covariances that learns from batches of rows.
+    """Gaussian mixture that learns from batches of rows.
 
     Each row is learned once, by Bayesian Moment Matching or by online EM. Memory does not grow with the number of rows. A
     bounded sample of the rows is kept to revise the structure of the mixture: components are split and merged where held
@@ -47,6 +48,9 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         The number of components. ``'auto'`` learns it, up to 50, and ``'auto:2..10'`` learns it within bounds. ``(2, 10)`` learns
         a mixture for each number from 2 to 10, both included, and uses the one with the highest prequential score; that takes
         as long as learning nine mixtures. These are ``--k auto:2..10`` and ``--k 2..10`` of the command.
+    covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
+        The covariances of the components, as in :class:`sklearn.mixture.GaussianMixture`. ``'full'`` is the best choice for nearly
+        all data, because its prior is learned. The others have fewer parameters and take less time with many columns.
     algorithm : {'obmm', 'oem'}, default='obmm'
         Online Bayesian Moment Matching, or online EM.
     effort : {'fast', 'default', 'thorough'}, default='default'
@@ -67,12 +71,26 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     missing : {'error', 'marginal'}, default='error'
         What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
         values that it has.
-    cluster_overlap : float, default=0.03
+    cluster_overlap : float, default=0.01
         Components are united into a cluster while the probability that a row of one is assigned to the other is larger.
+<<<<<<< HEAD
+    weights_init, means_init, precisions_init : array-like, default=None
+        A mixture that the pass begins from instead of a fit to the first rows, in the shapes of ``weights_``, ``means_`` and
+        ``precisions_``. Only ``means_init`` is necessary, and ``n_components`` must allow for its number of rows. Weights are equal by default.
+        Covariances are by default those of the first batch (the rows of ``fit``), each row with the nearest mean. The mixture
+        counts for as many rows as the prior of a component, max(8, n_features / 4) each, so that the rows decide.
+    warm_start : bool, default=False
+        Whether ``fit`` begins from the mixture of the fit before, as with ``means_init``. ``partial_fit`` continues a pass instead.
+    verbose : int, default=0
+        1 prints each revision of the structure that is kept.
+=======
+    n_clusters : int, default=None
+        Components are united until so many clusters are left. By default ``cluster_overlap`` decides.
+>>>>>>> main
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices. An integer makes results repeatable bit for bit.
 
-    ``half_life``, ``missing`` and ``cluster_overlap`` can be changed between calls of ``partial_fit``. A new ``random_state``
+    ``half_life``, ``missing``, ``cluster_overlap`` and ``n_clusters`` can be changed between calls of ``partial_fit``. A new ``random_state``
     changes only what ``sample`` and ``sample_missing`` draw. Of the other parameters a pass keeps those that it began with, and
     ``partial_fit`` raises an error if one has changed.
 
@@ -80,9 +98,10 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     ----------
     weights_ : ndarray of shape (n_components_,)
     means_ : ndarray of shape (n_components_, n_features)
-    covariances_ : ndarray of shape (n_components_, n_features, n_features)
-    precisions_, precisions_cholesky_ : ndarray of shape (n_components_, n_features, n_features)
-        As in :class:`sklearn.mixture.GaussianMixture`.
+    covariances_, precisions_, precisions_cholesky_ : ndarray
+        As in :class:`sklearn.mixture.GaussianMixture`, in its shapes: (n_components_, n_features, n_features) for
+        ``covariance_type='full'``, (n_features, n_features) for ``'tied'``, (n_components_, n_features) for ``'diag'`` and
+        (n_components_,) for ``'spherical'``.
     n_components_ : int
         The number of components.
     identifiers_ : ndarray of shape (n_components_,)
@@ -125,6 +144,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
 
     _parameter_constraints: dict = {
         "n_components": [str, Interval(Integral, 1, None, closed="left"), tuple, list],
+        "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
         "algorithm": [StrOptions({"obmm", "oem"})],
         "effort": [StrOptions({"fast", "default", "thorough"})],
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
@@ -134,6 +154,15 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         "dequantize": ["boolean"],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
+<<<<<<< HEAD
+        "weights_init": ["array-like", None],
+        "means_init": ["array-like", None],
+        "precisions_init": ["array-like", None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+=======
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+>>>>>>> main
         "random_state": ["random_state"],
     }
 
@@ -141,6 +170,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self,
         n_components="auto",
         *,
+        covariance_type="full",
         algorithm="obmm",
         effort="default",
         start_rows=None,
@@ -149,10 +179,21 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         prior_strength="auto",
         dequantize=False,
         missing="error",
+<<<<<<< HEAD
         cluster_overlap=0.03,
+        weights_init=None,
+        means_init=None,
+        precisions_init=None,
+        warm_start=False,
+        verbose=0,
+=======
+        cluster_overlap=0.01,
+        n_clusters=None,
+>>>>>>> main
         random_state=None,
     ):
         self.n_components = n_components
+        self.covariance_type = covariance_type
         self.algorithm = algorithm
         self.effort = effort
         self.start_rows = start_rows
@@ -162,6 +203,15 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.dequantize = dequantize
         self.missing = missing
         self.cluster_overlap = cluster_overlap
+<<<<<<< HEAD
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.warm_start = warm_start
+        self.verbose = verbose
+=======
+        self.n_clusters = n_clusters
+>>>>>>> main
         self.random_state = random_state
 
     # Learning
@@ -187,13 +237,14 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         low, high, learned = bounds(self.n_components)
         least = low if learned else high
         weights = as_weights(sample_weight, X)
-        count = X.shape[0] if weights is None else np.count_nonzero(weights)
+        count = count_rows(X, weights)
         if count < least:
             raise ValueError(f"Expected n_samples >= n_components but got n_components = {least}, n_samples = {count}")
-        fit = self._new_fit()
+        fit = self._new_fit(X)
         self._learn(fit, X, weights)
         fit.finish()
         self._begin(fit)
+        self._tell(0)
         return self
 
     def finish(self):
@@ -232,7 +283,9 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
             return self._first_partial_fit(X, sample_weight)
         self._refuse_changes()
         X = X if is_plain(self, X) else self._rows(X)
+        told = len(self.history_) if self.verbose else 0
         self._learn(self._fit, X, as_weights(sample_weight, X))
+        self._tell(told)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -243,9 +296,17 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
             X = self._rows(X, reset=first)
             weights = as_weights(sample_weight, X)
             if first:
-                self._begin(self._new_fit())
+                self._begin(self._new_fit(X))
         self._learn(self._fit, X, weights)
+        self._tell(0)
         return self
+
+    def _tell(self, told: int) -> None:
+        """Prints the revisions after the first ``told``, with ``verbose``."""
+        for revision in self.history_[told:] if self.verbose else []:
+            if revision["kept"]:
+                moves = len(revision["moves"])
+                print(f"row {revision['rows']:,}: revision ({revision['reason']}), {moves} {'move' if moves == 1 else 'moves'}")
 
     def _learn(self, fit: _core.Fit, X: np.ndarray, weights: np.ndarray | None) -> None:
         place = fit.observe(X, self.half_life, self.missing == "marginal", weights)
@@ -256,7 +317,18 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         """Learns a mixture from X and returns the most probable component of each row."""
         return self.fit(X, sample_weight=sample_weight).predict(X)
 
-    def _new_fit(self) -> _core.Fit:
+    def _start(self, X: np.ndarray):
+        """The mixture that a new pass begins from, and the rows that it counts for; None for a fit to the first rows."""
+        if self.warm_start and self.__sklearn_is_fitted__() and self._fit.dim == X.shape[1]:
+            return (*beginning(self.weights_, self.means_, self.covariances_), counted_rows(*self.means_.shape))
+        if self.means_init is None:
+            for name in ("weights_init", "precisions_init"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} needs means_init, since components without means have no place")
+            return None
+        return (*initial(self, X), counted_rows(*np.shape(self.means_init)))
+
+    def _new_fit(self, X: np.ndarray) -> _core.Fit:
         low, high, learned = bounds(self.n_components)
         names = getattr(self, "feature_names_in_", None)
         return _core.Fit(
@@ -264,6 +336,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
             names=None if names is None else [str(name) for name in names],
             components=(low, high),
             learned=learned,
+            covariance_type=self.covariance_type,
+            start=self._start(X),
             algorithm=self.algorithm,
             effort=self.effort,
             start_rows=self.start_rows,
@@ -307,18 +381,29 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         weights = as_weights(sample_weight, scores[:, np.newaxis])
         return float(np.mean(scores) if weights is None else np.average(scores, weights=weights))
 
+    def predict_cluster(self, X):
+        """The cluster of the most probable component of each row; -1 for a component of outliers.
+
+        ``clusters_`` has the cluster of each component. ``n_clusters`` or ``cluster_overlap`` decide which components are one.
+
+        Returns
+        -------
+        clusters : ndarray of shape (n_samples,)
+        """
+        return self.clusters_[self.predict(X)]
+
     def rank_samples(self, X):
         """The fraction of the rows learned so far with a lower log-density than each row of X.
 
-        A row with a rank near 0 is unusual. Missing values count as if they were as probable as usual, and components of outliers
-        do not count. NaN if the learned rows are not known, as after ``from_sklearn``.
+        A row with a rank near 0 is unusual. A row with missing values has the rank of a whole row that is as rare, and components of
+        outliers do not count. NaN if the learned rows are not known, as after ``from_sklearn``.
 
         Returns
         -------
         ranks : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._fit.ranks(self._rows(X), self.cluster_overlap)
+        return self._fit.ranks(self._rows(X), self.cluster_overlap, self.n_clusters)
 
     def explain(self, X):
         """How improbable each column is given the other columns, as a number of standard deviations.
@@ -355,8 +440,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         rng = check_random_state(self.random_state)
         counts = rng.multinomial(n_samples, mixture.weights / mixture.weights.sum())
         drawn = [
-            mean + rng.standard_normal((count, mean.size)) @ factor.T
-            for count, mean, factor in zip(counts, mixture.means, np.linalg.cholesky(mixture.covariances))
+            mean + correlated(rng.standard_normal((count, mean.size)), root)
+            for count, mean, root in zip(counts, mixture.means, roots(mixture))
         ]
         return np.vstack(drawn), np.repeat(np.arange(counts.size), counts)
 
@@ -401,8 +486,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._n_parameters())
 
     def _n_parameters(self) -> int:
-        k, d = self._mixture().means.shape
-        return k - 1 + k * (d + d * (d + 1) // 2)
+        return self._mixture().parameters
 
     # What was learned
 
@@ -425,12 +509,16 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
 
     @property
     def precisions_cholesky_(self):
-        lower = np.linalg.cholesky(self.covariances_)
-        return np.swapaxes(np.linalg.inv(lower), -1, -2)
+        mixture = self._mixture()
+        if mixture.covariance_type in ("diag", "spherical"):
+            return 1.0 / np.sqrt(mixture.covariances)
+        return np.swapaxes(np.linalg.inv(np.linalg.cholesky(mixture.covariances)), -1, -2)
 
     @property
     def precisions_(self):
         upper = self.precisions_cholesky_
+        if self.covariance_type in ("diag", "spherical"):
+            return upper**2
         return upper @ np.swapaxes(upper, -1, -2)
 
     @property
@@ -445,7 +533,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     @property
     def clusters_(self):
         self._require_fit()
-        return self._fit.clusters(self.cluster_overlap)
+        return self._fit.clusters(self.cluster_overlap, self.n_clusters)
 
     @property
     def weight_concentration_(self):

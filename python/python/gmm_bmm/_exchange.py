@@ -21,21 +21,22 @@ class ScikitLearnExchange:
         Parameters
         ----------
         mixture : GaussianMixture
-            With ``covariance_type='full'``.
+            Of any ``covariance_type``.
         n_samples : int
             Rows that the mixture was fitted to: the weight that it has against the rows to come.
         random_state : int, RandomState instance or None
         """
-        if mixture.covariance_type != "full":
-            raise ValueError(f"covariance_type must be 'full', not {mixture.covariance_type!r}")
         check_is_fitted(mixture)
         names = getattr(mixture, "feature_names_in_", None)
-        fit = _core.Fit.from_mixture(
-            np.ascontiguousarray(mixture.weights_, dtype=np.float64),
-            np.ascontiguousarray(mixture.means_, dtype=np.float64),
-            np.ascontiguousarray(mixture.covariances_, dtype=np.float64),
-            rows=n_samples,
+        arrays = (mixture.weights_, mixture.means_, mixture.covariances_)
+        k, d = mixture.means_.shape
+        fit = _core.Fit(
+            d,
             names=None if names is None else [str(name) for name in names],
+            components=(k, k),
+            learned=False,
+            covariance_type=mixture.covariance_type,
+            start=(*(np.ascontiguousarray(array, dtype=np.float64) for array in arrays), n_samples),
             seed=int(check_random_state(random_state).randint(np.iinfo(np.int32).max)),
         )
         return cls._of(fit, random_state=random_state)
@@ -49,6 +50,7 @@ class ScikitLearnExchange:
 
         other = GaussianMixture(
             self.n_components_,
+            covariance_type=self.covariance_type,
             weights_init=self.weights_ / self.weights_.sum(),
             means_init=self.means_,
             precisions_init=self.precisions_,

@@ -10,8 +10,20 @@ import numpy as np
 
 from gmm_bmm import _core
 
-FIXED = ("n_components", "algorithm", "effort", "start_rows", "keep_rows", "prior_strength", "dequantize")
+FIXED = (
+    "n_components",
+    "covariance_type",
+    "algorithm",
+    "effort",
+    "start_rows",
+    "keep_rows",
+    "prior_strength",
+    "dequantize",
+)
 """Parameters that have no effect on a pass after its first row."""
+
+BEGINNING = ("weights_init", "means_init", "precisions_init")
+"""Arrays that a new pass begins from, and which a model file does not have."""
 
 
 class Resumable:
@@ -37,7 +49,7 @@ class Resumable:
         the course of the score with revisions and changes of the data, and findings. It contains a few hundred of the learned rows.
         """
         self._require_fit()
-        return self._fit.to_html(self.cluster_overlap)
+        return self._fit.to_html(self.cluster_overlap, self.n_clusters)
 
     @classmethod
     def load(cls, path: str | PathLike):
@@ -78,7 +90,7 @@ class Resumable:
         """The parameters that a model file does not tell otherwise, if there are any."""
         told = {**type(self)().get_params(), **self._fit.settings()}
         own = {**self.get_params(), **self._begun_with}
-        untold = {name: value for name, value in own.items() if value != told[name]}
+        untold = {name: value for name, value in own.items() if name not in BEGINNING and value != told[name]}
         if isinstance(self.random_state, np.random.RandomState):
             untold.pop("random_state", None)
         plain = lambda number: int(number) if isinstance(number, Integral) else float(number)
@@ -107,5 +119,10 @@ class Resumable:
             state = {**state, "_fit": _core.Fit.from_bytes(state["_fit"])}
             # Pickles of version 0.2 lack them.
             state.setdefault("prior_strength", "auto")
+            state.setdefault("covariance_type", "full")
+            for name in BEGINNING:
+                state.setdefault(name, None)
+            state.setdefault("warm_start", False)
+            state.setdefault("verbose", 0)
             state.setdefault("_begun_with", {name: state[name] for name in FIXED})
         super().__setstate__(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from numbers import Real
 
 import numpy as np
 from sklearn.utils import check_array
@@ -87,7 +88,7 @@ def as_weights(sample_weight, X: np.ndarray) -> np.ndarray | None:
     """One weight for each row of X, or ``None`` without weights. Weights that no row can have are refused with their row."""
     if sample_weight is None:
         return None
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, Real):
         sample_weight = np.full(len(X), float(sample_weight))
     weights = check_array(
         sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0, input_name="sample_weight"
@@ -104,6 +105,14 @@ def as_weights(sample_weight, X: np.ndarray) -> np.ndarray | None:
 
 
 _MAX_WEIGHT = 1e15
+
+
+def count_rows(X: np.ndarray, weights: np.ndarray | None) -> int:
+    """The number of rows that count, of which there must be one."""
+    count = len(X) if weights is None else int(np.count_nonzero(weights))
+    if not count:
+        raise ValueError("each sample_weight is zero, so there is no row to learn: at least one weight must be above zero")
+    return count
 
 
 def refusal(estimator, array: np.ndarray, place: tuple[int, int], masked: bool = False) -> str:

@@ -10,29 +10,30 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from gmm_bmm._components import bounds
 from gmm_bmm._estimator import OnlineGaussianMixture
-from gmm_bmm._input import as_rows, as_weights
+from gmm_bmm._input import as_rows, as_weights, count_rows
 
-_AUTO = "auto:1..16"
-"""With more components, some of them form around a few anomalies."""
+_COMPONENTS = 16
+"""More than most data have clusters: a component that a few anomalies occupy does not count."""
 
 
 class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
     """Detection of anomalies by a Gaussian mixture that learns from batches of rows.
 
     The rows to learn from may contain anomalies. The score of a row is not its log-density, which is high wherever a few anomalies
-    lie together: light components do not count, components have the tails of their posterior predictive, and a row far from
-    all others is more unusual than one in a gap between clusters.
+    lie together: light components do not count, narrow components are widened, components have the tails of their posterior
+    predictive, and a row far from all others is more unusual than one in a gap between clusters.
 
     Parameters
     ----------
     contamination : 'auto' or float, default='auto'
-        The share of anomalies among the learned rows, at most 0.5. With ``'auto'``, a row is an anomaly if it is more unusual than 99 of
-        100 rows that the mixture generates.
+        The share of anomalies among the learned rows, at most 0.5. Components that are lighter do not count. A small share, such as 0.001, says
+        that nearly all learned rows are normal. With ``'auto'``, that share is 0.1, and
+        a row is an anomaly if it is more unusual than 99 of 100 rows that the mixture generates.
     n_components : 'auto', 'auto:LOW..HIGH', int or (int, int), default='auto'
-        As in :class:`OnlineGaussianMixture`, except that ``'auto'`` learns up to 16 components.
-    effort : {'fast', 'default', 'thorough'}, default='default'
+        As in :class:`OnlineGaussianMixture`, except that ``'auto'`` means 16 components, and fewer where ``fit`` gets fewer than 32 rows for
+        each column. That finds more anomalies than the number of components that describes the data best.
+    effort : {'fast', 'default', 'thorough'}, default='fast'
     half_life : int, default=None
     missing : {'error', 'marginal'}, default='error'
         As in :class:`OnlineGaussianMixture`.
@@ -73,7 +74,7 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         contamination="auto",
         *,
         n_components="auto",
-        effort="default",
+        effort="fast",
         half_life=None,
         missing="error",
         random_state=None,
@@ -102,15 +103,12 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         """
         rows = self._rows(X, reset=True, ensure_min_samples=2)
         weights = as_weights(sample_weight, rows)
-        low = bounds(self.n_components)[0]
-        count = len(rows) if weights is None else np.count_nonzero(weights)
-        if count < low:
-            raise ValueError(f"Expected n_samples >= n_components but got n_components = {low}, n_samples = {count}")
-        self.mixture_ = self._new_mixture().fit(rows, sample_weight=weights)
-        if self.contamination == "auto":
-            self._offset = self.mixture_._fit.anomaly_level()
+        self.mixture_ = self._new_mixture(count_rows(rows, weights)).fit(rows, sample_weight=weights)
+        self._sample = _Sample().add(rows, weights, self.half_life)
+        if self._share() is None:
+            self._offset = self.mixture_._fit.anomaly_offset()
         else:
-            self._offset = _quantile(self._scores(rows), weights, self.contamination)
+            self._offset = _quantile(self._scores(rows), weights, self._share())
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -126,8 +124,10 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         weights = as_weights(sample_weight, rows)
         if first:
             self.mixture_ = self._new_mixture()
+            self._sample = _Sample()
         self.mixture_.set_params(half_life=self.half_life, missing=self.missing)
         self.mixture_.partial_fit(rows, sample_weight=weights)
+        self._sample.add(rows, weights, self.half_life)
         self._offset = None
         return self
 
@@ -147,8 +147,10 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
     def offset_(self) -> float:
         check_is_fitted(self)
         if self._offset is None:
-            share = None if self.contamination == "auto" else self.contamination
-            self._offset = self.mixture_._fit.anomaly_level(share)
+            if self._share() is None:
+                self._offset = self.mixture_._fit.anomaly_offset()
+            else:
+                self._offset = _quantile(self._scores(self._sample.rows), self._sample.weights, self._share())
         return self._offset
 
     def score_samples(self, X):
@@ -176,9 +178,13 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.mixture_.n_components_
 
-    def _new_mixture(self) -> OnlineGaussianMixture:
+    def _new_mixture(self, rows: int | None = None) -> OnlineGaussianMixture:
+        """A mixture to learn with. `rows` is the number of the rows, if these are all."""
+        n_components = self.n_components
+        if isinstance(n_components, str) and n_components == "auto":
+            n_components = _COMPONENTS if rows is None else max(1, min(_COMPONENTS, rows // (2 * self.n_features_in_)))
         return OnlineGaussianMixture(
-            _AUTO if isinstance(self.n_components, str) and self.n_components == "auto" else self.n_components,
+            n_components,
             effort=self.effort,
             half_life=self.half_life,
             missing=self.missing,
@@ -189,7 +195,11 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         return as_rows(self, X, reset=reset, gaps=self.missing == "marginal", **checks)
 
     def _scores(self, rows: np.ndarray) -> np.ndarray:
-        return self.mixture_._fit.anomaly_scores(rows)
+        return self.mixture_._fit.anomaly_scores(rows, self._share())
+
+    def _share(self) -> float | None:
+        """The share of anomalies, if it is known."""
+        return None if self.contamination == "auto" else float(self.contamination)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "mixture_")
@@ -198,6 +208,38 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "marginal"
         return tags
+
+
+class _Sample:
+    """A sample of the learned rows, in which heavy rows are more probable. It does not depend on how rows are cut into batches."""
+
+    MAX_ROWS = 1000
+
+    def __init__(self):
+        self.rows = self.weights = None
+        self._keys = np.empty(0)
+        self._random = np.random.default_rng(0)
+        self._seen = 0
+
+    def add(self, rows: np.ndarray, weights: np.ndarray | None, half_life: int | None) -> _Sample:
+        """Offers further rows, of which older ones lose weight with a half-life."""
+        log_weights = np.zeros(len(rows)) if weights is None else np.log(weights, where=weights > 0, out=np.full(len(rows), -np.inf))
+        counted = np.isfinite(log_weights)
+        rows, log_weights = rows[counted], log_weights[counted]
+        if half_life is not None:
+            log_weights += (self._seen + np.arange(len(rows))) * (np.log(2) / half_life)
+        self._seen += len(rows)
+        if self.rows is not None:
+            rows, log_weights = np.concatenate([self.rows, rows]), np.concatenate([self._log_weights, log_weights])
+        new = len(rows) - len(self._keys)
+        self._keys = np.concatenate([self._keys, np.log(self._random.exponential(size=new)) - log_weights[len(rows) - new :]])
+        order = np.argsort(self._keys, kind="stable")[: self.MAX_ROWS]
+        order.sort()
+        self.rows, self._log_weights, self._keys = rows[order], log_weights[order], self._keys[order]
+        # A sample that has left rows out has drawn them by their weights.
+        complete = self._seen == len(self.rows)
+        self.weights = np.exp(self._log_weights - self._log_weights.max(initial=-np.inf)) if complete else None
+        return self
 
 
 def _quantile(scores: np.ndarray, weights: np.ndarray | None, share: float) -> float:

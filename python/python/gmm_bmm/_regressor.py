@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gmm_bmm._estimator import OnlineGaussianMixture
-from gmm_bmm._input import as_rows, as_weights
+from gmm_bmm._input import as_rows, as_weights, count_rows
 
 _HELD_OUT = 0.15
 """The fraction of the rows that decides on the number of components."""
@@ -104,6 +104,7 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
         """
         rows = self._joined(X, y, reset=True, ensure_min_samples=2)
         weights = as_weights(sample_weight, rows)
+        count_rows(rows, weights)
         if weights is not None and not weights.all():
             rows, weights = np.ascontiguousarray(rows[weights > 0]), weights[weights > 0]
         seed = self._seed()

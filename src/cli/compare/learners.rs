@@ -14,7 +14,7 @@ pub(super) struct LearnerArgs {
     /// Compare a learner that is a command; repeat it for several
     ///
     /// The command may contain {train}, {test}, {k}, {seed}, {columns}, {model}, {scores} and {chosen_k}, which are replaced. It learns the rows of the CSV file {train} and writes the log-density of each row of {test} to {scores}, one a line. With --scorer it writes a model to {model} instead. It is split into words as in a shell, but run without one.
-    #[arg(long, value_name = "NAME=CMD")]
+    #[arg(long, hide_short_help = true, value_name = "NAME=CMD")]
     learner: Vec<String>,
 
     /// The command that scores rows with the {model} of a --learner: one for all, or one for each in the same order

@@ -16,8 +16,10 @@ pub(super) fn parse_learners(text: &str) -> Result<Learners, String> {
     if let Some(one) = Contender::named(&name) {
         return Ok(Learners(vec![one]));
     }
-    let is_selected = |contender: &Contender| name == "all" || name == group(contender.profile().family);
-    let selected: Vec<_> = Contender::ALL.iter().copied().filter(is_selected).collect();
+    let is_selected = |contender: &Contender| {
+        name == "all" || contender.profile().is_some_and(|profile| name == group(profile.family))
+    };
+    let selected: Vec<_> = Contender::ALL.iter().filter(|one| is_selected(one)).cloned().collect();
     if selected.is_empty() {
         return Err(format!("give a list of {}", learner_list()));
     }
@@ -31,7 +33,7 @@ fn group(family: &str) -> String {
 
 /// The names that `--algos` accepts: learners, and then families of several.
 pub(super) fn learner_list() -> String {
-    let profiles = || Contender::ALL.iter().map(|contender| contender.profile());
+    let profiles = || Contender::ALL.iter().filter_map(Contender::profile);
     let mut names: Vec<String> = profiles().map(|profile| profile.id.to_string()).collect();
     for family in profiles().map(|profile| profile.family) {
         let has_several = profiles().filter(|profile| profile.family == family).count() > 1;
@@ -46,15 +48,15 @@ pub(super) fn learner_list() -> String {
 /// A single learner, by its name in `--algos` or in the tables.
 pub(super) fn parse_contender(text: &str) -> Result<Contender, String> {
     let named = Contender::ALL.iter().find(|contender| contender.name().eq_ignore_ascii_case(text.trim()));
-    if let Some(&contender) = named {
-        return Ok(contender);
+    if let Some(contender) = named {
+        return Ok(contender.clone());
     }
     let one_of = |learners: &[Contender]| {
-        let names: Vec<&str> = learners.iter().map(|contender| contender.profile().id).collect();
+        let names: Vec<&str> = learners.iter().map(Contender::id).collect();
         format!("name one of {}", names.join(", "))
     };
     match parse_learners(text) {
-        Ok(Learners(learners)) if learners.len() == 1 => Ok(learners[0]),
+        Ok(Learners(learners)) if learners.len() == 1 => Ok(learners[0].clone()),
         Ok(Learners(several)) => Err(format!("'{text}' selects several learners: {}", one_of(&several))),
         Err(_) => Err(format!("there is no such learner: {}, or a --learner", one_of(Contender::ALL))),
     }
@@ -197,15 +199,12 @@ mod tests {
 
     #[test]
     fn a_name_selects_one_learner_or_a_family() {
-        for &contender in Contender::ALL {
-            let profile = contender.profile();
-            let family: Vec<_> = Contender::ALL
-                .iter()
-                .copied()
-                .filter(|other| other.profile().family == profile.family)
-                .collect();
-            assert_eq!(parse_learners(&group(profile.family)).unwrap().0, family);
-            assert_eq!(parse_contender(profile.id), Ok(contender));
+        let family_of = |contender: &Contender| contender.profile().unwrap().family;
+        for contender in Contender::ALL {
+            let profile = contender.profile().unwrap();
+            let family = Contender::ALL.iter().filter(|other| family_of(other) == profile.family);
+            assert!(parse_learners(&group(profile.family)).unwrap().0.iter().eq(family));
+            assert_eq!(parse_contender(profile.id).as_ref(), Ok(contender));
             assert_eq!(profile.id, profile.name.to_lowercase().replace(' ', "_"), "one name everywhere");
         }
         assert_eq!(parse_learners("obmm").unwrap().0, [Contender::Obmm]);
@@ -240,8 +239,8 @@ mod tests {
             assert_eq!(places.len(), 1, "{name} in {listed:?}");
             places[0]
         };
-        for profile in Contender::ALL.iter().map(|contender| contender.profile()) {
-            place(profile.id);
+        for contender in Contender::ALL {
+            place(contender.id());
         }
         assert!(place("oem_all") < place("obmm_all"));
         assert_eq!(listed.last(), Some(&"all"));
@@ -249,8 +248,8 @@ mod tests {
 
     #[test]
     fn a_single_learner_is_named_as_in_the_list_or_in_the_tables() {
-        for &contender in Contender::ALL {
-            assert_eq!(parse_contender(contender.name()), Ok(contender));
+        for contender in Contender::ALL {
+            assert_eq!(parse_contender(contender.name()).as_ref(), Ok(contender));
         }
         for earlier in ["oem", "oem_counted", "OEM-counted"] {
             assert_eq!(parse_contender(earlier), Ok(Contender::Oem));

@@ -29,6 +29,7 @@ impl Args {
         if self.half_life.is_some() {
             contenders.push(Contender::ObmmForgetting);
         }
+        contenders.extend(self.covariance.iter().flat_map(|&kind| Contender::of_covariance(kind)));
         self.start.apply(&mut contenders);
         contenders.extend(self.learners.contenders()?);
         contenders.sort();
@@ -188,7 +189,12 @@ impl Args {
                 console.tell(found);
                 Vec::new()
             }
-            Dequantize::Auto | Dequantize::Both => find_discrete(set.rows.view()),
+            Dequantize::Auto => find_discrete(set.rows.view()),
+            Dequantize::Both => {
+                let found = find_discrete(set.rows.view());
+                set.record.discrete = found.iter().map(|found| names[found.column].clone()).collect();
+                found
+            }
             Dequantize::Columns(wanted) => {
                 let chosen = (0..names.len()).filter(|&column| wanted.contains(&names[column]));
                 chosen.filter_map(|column| discrete_column(set.rows.view(), column)).collect()
@@ -200,10 +206,12 @@ impl Args {
         let spread: Vec<(String, f64)> = found.iter().map(|f| (names[f.column].clone(), f.quantum)).collect();
         let list: Vec<String> =
             spread.iter().map(|(name, quantum)| format!("'{name}' ({quantum})")).collect();
+        let both = self.dequantize == Dequantize::Both;
         console.note(&format!(
-            "{}: noise of one quantum is added to the discrete columns {}",
+            "{}: noise of one quantum is added to the discrete columns {}{}",
             set.record.data,
-            list.join(", ")
+            list.join(", "),
+            if both { " in a second line, whose scores are comparable" } else { "" }
         ));
         let seed = self.seed;
         let noisy = PlannedSet {
@@ -211,7 +219,7 @@ impl Args {
             test: set.test.as_ref().map(|test| with_noise(test.view(), &found, seed.wrapping_add(1))),
             record: set.record.dequantized(spread),
         };
-        Ok(if self.dequantize == Dequantize::Both { vec![set, noisy] } else { vec![noisy] })
+        Ok(if both { vec![set, noisy] } else { vec![noisy] })
     }
 
     fn check_named_columns(&self, sets: &[PlannedSet]) -> anyhow::Result<()> {

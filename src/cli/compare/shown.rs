@@ -2,7 +2,7 @@
 
 use super::option_values::{Learners, ShownUnits, parse_contender, parse_learners};
 use crate::cli::usage;
-use crate::experiment::{Contender, Record, RecordIndex, name_without_noise};
+use crate::experiment::{Contender, RecordIndex, name_without_noise};
 use crate::report::{Pairs, ReportOptions, SelectRule};
 
 #[derive(Debug, clap::Args)]
@@ -46,59 +46,43 @@ pub(super) struct ShownArgs {
 }
 
 impl ShownArgs {
-    pub fn options(&self, records: &[Record]) -> anyhow::Result<ReportOptions> {
-        let reference = self.reference.as_deref().map(|name| reference(name, records)).transpose()?;
+    pub fn options(&self, index: &RecordIndex) -> anyhow::Result<ReportOptions> {
+        let reference = self.reference.as_deref().map(|name| reference(name, index)).transpose()?;
         let (select, pairs, units) = (self.select, self.pairs, self.units.0);
         Ok(ReportOptions { select, pairs, units, reference, hide_k: self.no_k })
     }
 
-    /// The records of the learners and sets to show.
-    pub fn choose(&self, mut records: Vec<Record>) -> anyhow::Result<Vec<Record>> {
+    /// Keeps the learners and sets to show.
+    pub fn choose(&self, index: &mut RecordIndex) -> anyhow::Result<()> {
         if !self.show_learners.is_empty() {
-            let wanted = self.show_learners.iter().map(|name| named(name, &records));
+            let wanted = self.show_learners.iter().map(|name| named(name, index));
             let wanted: Vec<Contender> = wanted.collect::<Result<Vec<_>, _>>()?.concat();
-            records.retain(|record| match record {
-                Record::Cell(cell) => wanted.contains(&cell.contender),
-                Record::Curve(curve) => wanted.contains(&curve.contender),
-                Record::Run(_) | Record::Data(_) => true,
-            });
+            index.choose_learners(&wanted);
         }
         if !self.show_sets.is_empty() {
-            let there: Vec<String> =
-                RecordIndex::new(&records).sets().iter().map(|set| set.name().to_string()).collect();
             let is_meant = |name: &str, wanted: &str| name == wanted || name_without_noise(name) == wanted;
-            if let Some(unknown) =
-                self.show_sets.iter().find(|wanted| !there.iter().any(|name| is_meant(name, wanted)))
-            {
-                return Err(usage(format!("--show-sets '{unknown}': the records have {}", there.join(", "))));
+            let names: Vec<&str> = index.sets().iter().map(|set| set.name()).collect();
+            let is_there = |wanted: &&String| names.iter().any(|name| is_meant(name, wanted));
+            if let Some(unknown) = self.show_sets.iter().find(|wanted| !is_there(wanted)) {
+                return Err(usage(format!("--show-sets '{unknown}': the records have {}", names.join(", "))));
             }
-            let place = |record: &Record| {
-                let name = match record {
-                    Record::Run(_) => return Some(0),
-                    Record::Data(data) => &data.data,
-                    Record::Cell(cell) => &cell.data,
-                    Record::Curve(curve) => &curve.data,
-                };
-                self.show_sets.iter().position(|wanted| is_meant(name, wanted))
-            };
-            records.retain(|record| place(record).is_some());
-            records.sort_by_key(place);
+            index.choose_sets(|name| self.show_sets.iter().position(|wanted| is_meant(name, wanted)));
         }
-        Ok(records)
+        Ok(())
     }
 }
 
 /// A learner of the records that is a command, or one of this program.
-fn reference(name: &str, records: &[Record]) -> anyhow::Result<Contender> {
-    match command(name, records) {
+fn reference(name: &str, index: &RecordIndex) -> anyhow::Result<Contender> {
+    match command(name, index) {
         Some(command) => Ok(command),
         None => parse_contender(name).map_err(|refusal| usage(format!("--reference '{name}': {refusal}"))),
     }
 }
 
 /// Learners to show.
-fn named(name: &str, records: &[Record]) -> anyhow::Result<Vec<Contender>> {
-    match (command(name, records), parse_contender(name), parse_learners(name)) {
+fn named(name: &str, index: &RecordIndex) -> anyhow::Result<Vec<Contender>> {
+    match (command(name, index), parse_contender(name), parse_learners(name)) {
         (Some(command), ..) => Ok(vec![command]),
         (_, Ok(one), _) => Ok(vec![one]),
         (.., Ok(Learners(several))) => Ok(several),
@@ -106,9 +90,7 @@ fn named(name: &str, records: &[Record]) -> anyhow::Result<Vec<Contender>> {
     }
 }
 
-fn command(name: &str, records: &[Record]) -> Option<Contender> {
-    let index = RecordIndex::new(records);
-    let mut commands =
-        index.sets().iter().flat_map(|set| set.contenders()).filter(|one| one.commands().is_some());
-    commands.find(|contender| contender.name() == name)
+fn command(name: &str, index: &RecordIndex) -> Option<Contender> {
+    let learners = index.sets().iter().flat_map(|set| set.contenders());
+    learners.filter(|one| one.commands().is_some()).find(|one| one.name() == name).cloned()
 }

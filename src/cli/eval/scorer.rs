@@ -5,13 +5,13 @@ use std::time::SystemTime;
 
 use ndarray::{Array1, Array2, ArrayView2};
 
-use super::Args;
+use super::{Args, Contamination};
 use crate::ColumnNames;
 use crate::cli::console::{Console, chain};
 use crate::cli::files::is_dash;
 use crate::cli::usage;
 use crate::data::Noise;
-use crate::dist::{Clusters, Deviations, GaussianMixture, StudentMixture, most_probable};
+use crate::dist::{AnomalyScore, Clusters, Deviations, GaussianMixture, StudentMixture, most_probable};
 use crate::experiment::Units;
 use crate::learn::{RankTable, ScoreRanks};
 use crate::model::{Labels, Model};
@@ -35,6 +35,8 @@ pub(super) struct Scorer {
     clusters: Option<Clusters>,
     /// If the scores are explained.
     deviations: Option<Deviations>,
+    /// The score of anomalies and its offset, if that is asked for.
+    anomaly: Option<(AnomalyScore, f64)>,
 }
 
 /// The columns of the scores that every row has.
@@ -56,7 +58,7 @@ impl Scorer {
                 "the model has no ranks, which --max-rank needs: learn it again, or use --top",
             ));
         }
-        let labels = args.scores.as_ref().map(|_| model.labels(args.clusters.overlap));
+        let labels = args.scores.as_ref().map(|_| args.clusters.labels(model)).transpose()?;
         Ok(Scorer {
             columns: model.column_names(),
             seed: model.seed(),
@@ -69,6 +71,11 @@ impl Scorer {
             ranks,
             clusters: labels.as_ref().map(|labels| labels.clusters().clone()),
             labels: labels.as_ref().map_or(Vec::new(), fields),
+            anomaly: args.contamination.map(|Contamination(share)| {
+                let score = model.anomaly_score(share);
+                let offset = model.anomaly_offset(&score, share);
+                (score, offset)
+            }),
             deviations: args.explain.then(|| Deviations::new(&estimate)),
             estimate,
         })
@@ -103,6 +110,12 @@ impl Scorer {
         log_density + of_missing + self.clusters.as_ref().map_or(0.0, log_share)
     }
 
+    /// The score of each row by which anomalies are detected, if that is asked for.
+    pub fn anomaly_scores(&self, rows: ArrayView2<f64>) -> Option<Array1<f64>> {
+        let (score, _) = self.anomaly.as_ref()?;
+        Some(score.score_samples(rows).expect("rows have the model's columns"))
+    }
+
     /// The fraction of the rows learned that are less usual.
     pub fn rank(&self, usualness: f64) -> Option<f64> {
         self.ranks.as_ref().and_then(|ranks| ranks.rank(usualness))
@@ -115,6 +128,7 @@ impl Scorer {
         log_density: f64,
         rank: Option<f64>,
         responsibilities: &[f64],
+        anomaly_score: Option<f64>,
     ) -> String {
         let (best, probability) = most_probable(responsibilities.iter().copied());
         let (component, cluster) = &self.labels[best];
@@ -125,13 +139,17 @@ impl Scorer {
             fields.push(',');
             fields += &csv_cell(&explanation(&deviations.of(row), &self.columns.names));
         }
+        if let Some((score, (_, offset))) = anomaly_score.zip(self.anomaly.as_ref()) {
+            fields += &format!(",{},{score}", u8::from(score < *offset));
+        }
         fields
     }
 
     /// The fields of a row that cannot be scored, after its number.
     pub fn empty_fields(&self, reason: &str) -> String {
         let explanation = if self.deviations.is_some() { "," } else { "" };
-        format!(",,,,,,{}{explanation}", csv_cell(reason))
+        let anomaly = if self.anomaly.is_some() { ",," } else { "" };
+        format!(",,,,,,{}{explanation}{anomaly}", csv_cell(reason))
     }
 }
 

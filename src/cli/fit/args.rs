@@ -8,6 +8,7 @@ use clap::ArgGroup;
 use super::beginning::EarlierCurve;
 use super::learner_args::{Algo, ObmmArgs, OdmmArgs, OemArgs};
 use crate::cli::choice::OneK;
+use crate::cli::clusters::ClusterArgs;
 use crate::cli::console::Console;
 use crate::cli::data_args::DataArgs;
 use crate::cli::files::create_output;
@@ -121,6 +122,9 @@ pub(in crate::cli) struct Args {
 
     #[command(flatten)]
     pub(super) checkpoint: CheckpointArgs,
+
+    #[command(flatten)]
+    pub(super) clusters: ClusterArgs,
 
     #[command(flatten)]
     pub(super) trace: TraceArgs,

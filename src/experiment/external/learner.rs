@@ -1,12 +1,10 @@
 //! The names and commands of learners.
 
 use std::path::Path;
-use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
 use super::files::FoldFiles;
-use crate::experiment::contender::{Profile, Way};
 
 /// A learner that is a command. Learners with other commands are other learners, even if they have the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -155,68 +153,6 @@ impl Placeholders<'_> {
     }
 }
 
-/// A learner among the contenders. It is copied as often as a contender is, so it refers to one that lives as long as
-/// the process: a comparison names a handful.
-#[derive(Debug, Clone, Copy)]
-pub struct External(&'static Interned);
-
-#[derive(Debug)]
-struct Interned {
-    learner: ExternalLearner,
-    profile: Profile,
-}
-
-/// The contender of a learner, the same for equal learners.
-pub(in crate::experiment) fn intern(learner: ExternalLearner) -> External {
-    static ALL: Mutex<Vec<&'static Interned>> = Mutex::new(Vec::new());
-    let mut all = ALL.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some(known) = all.iter().find(|known| known.learner == learner) {
-        return External(known);
-    }
-    let name: &'static str = learner.name.clone().leak();
-    let profile = Profile { name, id: name, family: name, description: "", way: Way::External };
-    let interned: &'static Interned = Box::leak(Box::new(Interned { learner, profile }));
-    all.push(interned);
-    External(interned)
-}
-
-impl External {
-    /// Its commands.
-    pub fn learner(self) -> &'static ExternalLearner {
-        &self.0.learner
-    }
-
-    pub(in crate::experiment) fn profile(self) -> &'static Profile {
-        &self.0.profile
-    }
-}
-
-impl PartialEq for External {
-    fn eq(&self, other: &Self) -> bool {
-        self.learner() == other.learner()
-    }
-}
-
-impl Eq for External {}
-
-impl std::hash::Hash for External {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.learner().hash(state);
-    }
-}
-
-impl PartialOrd for External {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for External {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.learner().cmp(other.learner())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,13 +202,5 @@ mod tests {
         assert_eq!(values.fill("k={k},{seed},{columns}"), "k=3,7,2");
         assert_eq!(values.fill("{train}"), Path::new("f").join("train.csv").to_string_lossy());
         assert_eq!(values.fill("{other} {"), "{other} {");
-    }
-
-    #[test]
-    fn equal_learners_are_one_contender() {
-        let (one, other) = (learner("a {k}", None), learner("b {k}", None));
-        assert_eq!(intern(one.clone()), intern(one.clone()));
-        assert!(std::ptr::eq(intern(one.clone()).0, intern(one.clone()).0));
-        assert_ne!(intern(one), intern(other));
     }
 }

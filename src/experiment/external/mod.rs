@@ -11,7 +11,6 @@ pub use folder::remove_abandoned_folder;
 pub(super) use folder::remove_abandoned_folders;
 pub use launch::{Launcher, Usage};
 pub use learner::ExternalLearner;
-pub(super) use learner::{External, intern};
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

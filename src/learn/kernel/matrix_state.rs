@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::learn::kernel::component::FormSchedule;
 use crate::learn::kernel::precision::Precision;
+use crate::learn::rules::constrained::SharedState;
 use crate::linalg::Factor;
 
 /// The state of a component's matrix in addition to its [`Factor`]: its form, and when the form is chosen again.
@@ -16,6 +17,9 @@ pub struct MatrixState {
     scale: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<PrecisionRecord>,
+    /// The matrix that all components share, if covariances are tied. Then it is the state of all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared: Option<Box<SharedState>>,
 }
 
 #[derive(Deserialize)]
@@ -26,6 +30,7 @@ struct Record {
     margin: f64,
     scale: f64,
     precision: Option<PrecisionRecord>,
+    shared: Option<Box<SharedState>>,
 }
 
 /// The precision form: `P` and `M` as rows of their lower triangles.
@@ -48,7 +53,7 @@ impl TryFrom<Record> for MatrixState {
     type Error = MatrixStateError;
 
     fn try_from(record: Record) -> Result<Self, MatrixStateError> {
-        let Record { updates_left, patience, margin, scale, precision } = record;
+        let Record { updates_left, patience, margin, scale, precision, shared } = record;
         if let Some(precision) = &precision {
             precision.check()?;
             if updates_left == 0 {
@@ -61,7 +66,12 @@ impl TryFrom<Record> for MatrixState {
         if !positive(scale) {
             return Err(MatrixStateError("its scale is not a positive number"));
         }
-        Ok(MatrixState { schedule: FormSchedule { updates_left, patience, margin }, scale, precision })
+        Ok(MatrixState {
+            schedule: FormSchedule { updates_left, patience, margin },
+            scale,
+            precision,
+            shared,
+        })
     }
 }
 
@@ -113,7 +123,17 @@ impl MatrixState {
             }
         };
         let scale = precision.map_or(factor_scale, |precision| precision.scale);
-        MatrixState { schedule, scale, precision: precision.map(record) }
+        MatrixState { schedule, scale, precision: precision.map(record), shared: None }
+    }
+
+    /// The state of a matrix that all components share.
+    pub(in crate::learn) fn of_shared(state: SharedState) -> Self {
+        let schedule = FormSchedule { updates_left: 0, patience: 0, margin: 0.0 };
+        MatrixState { schedule, scale: 1.0, precision: None, shared: Some(Box::new(state)) }
+    }
+
+    pub(in crate::learn) fn shared(&self) -> Option<&SharedState> {
+        self.shared.as_deref()
     }
 
     pub(in crate::learn) fn schedule(&self) -> FormSchedule {

@@ -14,6 +14,9 @@ const RELATIVE: f64 = 0.04;
 const ABSOLUTE: f64 = 0.005;
 /// Values that are collected before they are added to the centroids.
 const BUFFER: usize = 512;
+/// With a half-life of the pass, a value has half its weight after this many of them. While data drift evenly, rows have the same
+/// distribution of scores for long, and the more rows count, the more exact it is.
+const HALF_LIVES: u64 = 4;
 /// With a half-life, values are added after this part of it, so that those added together have nearly the same weight.
 const PART_OF_HALF_LIFE: u64 = 16;
 /// With a half-life, a centroid that counts for fewer rows is left out.
@@ -169,10 +172,11 @@ impl ScoreRanks {
         self.others += rows;
     }
 
-    /// Sets after how many further rows a row has half its weight. The rows so far count as those of an endless stream, if they
+    /// Sets the half-life of the pass, of which this one is [`HALF_LIVES`]. The rows so far count as those of an endless stream, if they
     /// are more.
     pub(crate) fn set_half_life(&mut self, half_life: Option<u64>) {
         self.unite(&[]);
+        let half_life = half_life.map(|rows| rows.saturating_mul(HALF_LIVES));
         self.half_life = half_life;
         let Some(half_life) = half_life else { return };
         let factor = half_life as f64 / std::f64::consts::LN_2 / self.rows();
@@ -502,9 +506,9 @@ mod tests {
 
     #[test]
     fn with_a_half_life_old_rows_lose_their_weight() {
-        for half_life in [50, 2000] {
+        for half_life in [80, 2000] {
             let mut ranks = ScoreRanks::default();
-            ranks.set_half_life(Some(half_life));
+            ranks.set_half_life(Some(half_life / HALF_LIVES));
             values(20_000, 5).into_iter().for_each(|value| ranks.push(value + 100.0));
             // Of every two rows, one has no value.
             let recent = values(6 * half_life as usize, 6);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::{Gaussian, GaussianMixture};
 use crate::learn::{LearnError, Start, fit_start, prior_with_means};
+use crate::linalg::CovarianceType;
 
 /// The number of rows that a blind start looks at: a few more than a covariance needs.
 pub fn blind_start_rows(dim: usize) -> usize {
@@ -37,15 +38,16 @@ pub fn blind_start(
     rows: ArrayView2<f64>,
     k: usize,
     seed: u64,
-    supposed: BlindPrior,
+    (supposed, kind): (BlindPrior, CovarianceType),
 ) -> Result<Start, LearnError> {
     let few = blind_start_rows(rows.ncols()).min(rows.nrows());
     let single = fit_start(rows.slice(ndarray::s![..few, ..]), 1, seed)?;
-    let mut covariance = single.mixture.components()[0].covariance().clone();
+    let mut covariance = single.mixture.components()[0].covariance().of_kind(kind);
     covariance.scale_by(supposed.spread);
     let (means, _) = single.mixture.sample(k, &mut ChaCha8Rng::seed_from_u64(seed));
     let component = |mean: ndarray::ArrayView1<f64>| {
-        Gaussian::new(mean.to_vec(), covariance.clone()).expect("the mean has the columns of the covariance")
+        let own = if kind == CovarianceType::Tied { covariance.clone() } else { covariance.unshared() };
+        Gaussian::new(mean.to_vec(), own).expect("the mean has the columns of the covariance")
     };
     let components = means.outer_iter().map(component).collect();
     let mixture =
@@ -63,23 +65,35 @@ mod tests {
     fn components_lie_around_the_first_rows_and_nothing_else_counts() {
         let mut rows = Array2::from_shape_fn((200, 3), |(i, j)| 5.0 + ((i * (j + 2)) as f64 * 0.9).sin());
         let supposed = BlindPrior::default();
-        let start = blind_start(rows.view(), 6, 3, supposed).unwrap();
+        let start = blind_start(rows.view(), 6, 3, (supposed, CovarianceType::Full)).unwrap();
         assert_eq!((start.mixture.k(), start.rows), (6, 10));
         let means = start.mixture.means();
         assert!(means.iter().all(|mean| (mean - 5.0).abs() < 4.0), "{means}");
         assert!((0..6).all(|j| means.row(j) != means.row((j + 1) % 6)));
         rows[(10, 0)] = 1e6;
-        assert_eq!(blind_start(rows.view(), 6, 3, supposed).unwrap(), start);
-        assert_ne!(blind_start(rows.view(), 6, 4, supposed).unwrap(), start);
+        assert_eq!(blind_start(rows.view(), 6, 3, (supposed, CovarianceType::Full)).unwrap(), start);
+        assert_ne!(blind_start(rows.view(), 6, 4, (supposed, CovarianceType::Full)).unwrap(), start);
     }
 
     #[test]
     fn the_prior_has_the_supposed_means_and_covariances() {
         let rows = Array2::from_shape_fn((20, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.9).sin());
-        let whole = blind_start(rows.view(), 3, 1, BlindPrior { mean_rows: 4.0, spread: 1.0 }).unwrap();
+        let whole = blind_start(
+            rows.view(),
+            3,
+            1,
+            (BlindPrior { mean_rows: 4.0, spread: 1.0 }, CovarianceType::Full),
+        )
+        .unwrap();
         let prior = whole.prior.clone().unwrap();
         assert_eq!(prior, crate::learn::prior_around(&whole.mixture), "eight rows in all, four for the mean");
-        let small = blind_start(rows.view(), 3, 1, BlindPrior { mean_rows: 0.1, spread: 0.25 }).unwrap();
+        let small = blind_start(
+            rows.view(),
+            3,
+            1,
+            (BlindPrior { mean_rows: 0.1, spread: 0.25 }, CovarianceType::Full),
+        )
+        .unwrap();
         let (own, theirs) = (small.prior.as_ref().unwrap(), &prior);
         for (own, theirs) in own.components().iter().zip(theirs.components()) {
             assert_eq!((own.mean(), own.kappa(), own.nu()), (theirs.mean(), 0.1, theirs.nu()));

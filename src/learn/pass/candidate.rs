@@ -181,6 +181,11 @@ impl Candidate {
         }
     }
 
+    /// The identifiers of its components.
+    pub fn identifiers(&self) -> &Identifiers {
+        &self.structure.identifiers
+    }
+
     /// The revisions so far.
     pub fn history(&self) -> &[RevisionRecord] {
         &self.structure.history
@@ -255,7 +260,8 @@ impl Candidate {
         last: Option<RevisedCandidate>,
         all: Option<&Reviser>,
     ) -> Result<Option<Finished>, LearnError> {
-        if kept.validation().is_empty() && last.is_none() {
+        let forgets = kept.forgetting().is_some_and(|forgetting| forgetting.has_forgotten(kept.learned()));
+        if last.is_none() && (kept.validation().is_empty() || forgets) {
             return Ok(None);
         }
         let (mut algorithm, mut learned) = (settings.algorithm, None);
@@ -271,9 +277,11 @@ impl Candidate {
                 prior_rows = last.prior_rows;
             }
         }
+        let learned_anew = learned.is_some();
         let learned = learned.unwrap_or_else(|| self.learner.state());
         let before = self.learner.health();
-        let searched = all.filter(|_| is_revised).and_then(|all| {
+        let adjusts = is_revised && (!forgets || learned_anew);
+        let searched = all.filter(|_| adjusts).and_then(|all| {
             let (revised, origins) = all.finish(&learned.estimate(), self.size);
             let state = algorithm.reviser().revise(Some(&learned), &revised)?;
             Some((state, revised.strength, revised.health, origins))
@@ -293,8 +301,10 @@ impl Candidate {
             }
             None => {
                 let mut copy = settings.learner(&algorithm, learned, floor.to_vec(), before + health)?;
-                let rows = kept.validation_to_learn(floor.len());
-                copy.observe_block(rows.rows(floor.len()), &mut Prequential::default());
+                // With a half-life, the validation rows are older than most that were learned.
+                if !forgets {
+                    copy.observe_block(kept.validation_rows(floor.len()), &mut Prequential::default());
+                }
                 (Estimate::of(copy.state()), copy.health().since(before))
             }
         };
@@ -314,6 +324,9 @@ impl Candidate {
         closing: Option<&RevisionRecord>,
     ) -> ScoreRanks {
         if self.ranks.half_life().is_some() && self.ranks.rows() >= MIN_RANKED {
+            if !closing.is_some_and(|closing| closing.kept) {
+                return self.ranks.clone();
+            }
             let mut ranks = self.ranks.clone();
             ranks.shift(gain_of_newest(&self.learner.estimate(), mixture, kept));
             return ranks;

@@ -20,7 +20,7 @@ impl FitSettings {
         let (rows, components) = (self.rows_of_start(columns), self.components.expected_total());
         let d = columns as f64;
         // The buffered rows with a scaled copy; a prior, a posterior and two scratch matrices for each component.
-        let gigabytes = 8e-9 * (2.0 * rows as f64 * d + 4.0 * components as f64 * d * d);
+        let gigabytes = 8e-9 * (2.0 * rows as f64 * d + 4.0 * self.covariance.numbers(components, columns));
         if gigabytes > MAX_GIGABYTES {
             return Err(LearnError::TooManyColumns { columns, gigabytes });
         }
@@ -28,7 +28,7 @@ impl FitSettings {
             check_shards(odmm.shards, components, columns)?;
         }
         self.check_kept_rows(columns)?;
-        let minutes = start_minutes(rows, components, columns);
+        let minutes = start_minutes(rows, self.covariance, components, columns);
         let is_large = minutes > SHORT_MINUTES || gigabytes > SMALL_GIGABYTES;
         Ok(is_large.then_some(Finding::LargeStart { columns, rows, minutes, gigabytes }))
     }

@@ -16,7 +16,7 @@ use crate::learn::{
     Algorithm, BlindPrior, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Rows,
     StartKind, Structure, blind_start,
 };
-use crate::linalg::{MAX_EXACT, Table, has_gaps};
+use crate::linalg::{CovarianceType, MAX_EXACT, Table, has_gaps};
 use crate::stats::BatchSums;
 
 /// The candidates of a pass after the start.
@@ -56,7 +56,7 @@ fn begin_blind(settings: &FitSettings, first: Rows) -> Result<Learning, LearnErr
     let begin = |size: Size| {
         let (Size::Given(k) | Size::Learned { least: k, .. }) = size;
         let rows = rows_of(first.values(), first.dim());
-        let start = blind_start(rows, k, settings.seed, BlindPrior::default())?;
+        let start = blind_start(rows, k, settings.seed, (BlindPrior::default(), settings.covariance))?;
         let state = settings.algorithm.begin(&start);
         let mut learner =
             settings.learner(&settings.algorithm, state, start.floor.clone(), Health::default())?;
@@ -133,9 +133,14 @@ fn begin_fitted(
 
 /// Rows that a revision uses: a few times the rows of a search, and more on novelty, because few of the kept rows are new then.
 /// The last revision uses all kept rows.
-fn revision_rows(candidate: &Candidate, reason: Reason, limits: Limits, dim: usize) -> usize {
+fn revision_rows(
+    candidate: &Candidate,
+    reason: Reason,
+    limits: Limits,
+    (kind, dim): (CovarianceType, usize),
+) -> usize {
     let factor = if reason == Reason::Novelty { 8 } else { 2 };
-    factor * limits.row_factor * search_rows(candidate.size(), candidate.k(), dim)
+    factor * limits.row_factor * search_rows(candidate.size(), kind, candidate.k(), dim)
 }
 
 /// Routes the first rows and returns those to learn, and their weights if they have any. Rows are not copied if the reservoir
@@ -225,7 +230,7 @@ impl Learning {
                 candidate.postpone(rows);
                 continue;
             }
-            let most = revision_rows(candidate, reason, limits, floor.len());
+            let most = revision_rows(candidate, reason, limits, (settings.covariance, floor.len()));
             // One for each K, so that the K do not depend on one another.
             let (kind, prior) = (settings.covariance, settings.prior_strength);
             let how = Revising { limits, kind, prior, closing: false, seed, stop };
@@ -255,7 +260,8 @@ impl Learning {
         let gaps = kept.reservoir_parts(floor.len()).any(|rows| has_gaps(&rows));
         let finish = |candidate: &Candidate| {
             let limits = if kept.is_complete() {
-                settings.effort.closing_limits(kept.learned() as usize, candidate.k(), floor.len(), gaps)
+                let shape = (settings.covariance, candidate.k(), floor.len());
+                settings.effort.closing_limits(kept.learned() as usize, shape, gaps)
             } else {
                 settings.effort.limits()
             };
@@ -290,7 +296,11 @@ impl Learning {
         };
         let parts: Vec<Rows> = self.scores.cut(rows.count()).into_iter().map(part).collect();
         let learn = |candidate: &mut Candidate| candidate.observe_parts(&parts);
-        let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
+        // Threads take longer than a few rows.
+        let totals: Vec<Vec<f64>> = match self.candidates.as_mut_slice() {
+            [one] => vec![learn(one)],
+            all => all.par_iter_mut().map(learn).collect(),
+        };
         for (i, part) in parts.iter().enumerate() {
             let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();
             self.scores.record_weighted(part.count() as u64, part.weights(), &totals);

@@ -49,7 +49,7 @@ pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<Fitted, Learn
     check_enough_rows(settings.components.largest_at_start(), rows.nrows() as u64)?;
     let mut pass = OnlineFit::new(rows.ncols(), settings)?;
     pass.observe(rows)?;
-    let mixture = pass.mixture()?;
+    let mixture = pass.unscored_mixture()?;
     Ok(Fitted { mixture, findings: pass.findings() })
 }
 

@@ -46,7 +46,7 @@ pub fn ranks_by(kept: &KeptRows, dim: usize, score: impl Fn(ArrayView2<f64>) -> 
     ranks
 }
 
-/// The log-density of each row, where missing values are as probable as usual.
+/// The log-density of each row, where rows with gaps count as whole rows that are as rare.
 pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> Array1<f64> {
     mixture.score_whole(rows_of(values, mixture.dim()))
 }

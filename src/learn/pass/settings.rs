@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Dequantize;
 use crate::learn::Rows;
+use crate::learn::pass::start::start_rows_of;
 use crate::learn::structure::{Limits, PriceOfK, PriorStrength, Size, default_kept_rows};
 use crate::learn::{
-    Algorithm, Effort, Health, LearnError, LearnerState, ObmmSettings, OdmmSettings, OemSettings,
-    OnlineLearner, blind_start_rows, default_start_rows,
+    Algorithm, Effort, Health, LearnError, LearnerState, Moments, ObmmSettings, OdmmSettings, OemSettings,
+    OnlineLearner, blind_start_rows,
 };
 use crate::linalg::CovarianceType;
 
@@ -173,7 +174,7 @@ pub struct FitSettings {
     /// What the pass begins from.
     #[serde(default, skip_serializing_if = "StartKind::is_fitted")]
     pub start: StartKind,
-    /// Rows to buffer for the start; by default [`default_start_rows`] of the largest K.
+    /// Rows to buffer for the start; by default [`default_start_rows`](crate::learn::default_start_rows) of the largest K.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_rows: Option<usize>,
     /// How much work goes into the start and into revisions.
@@ -337,9 +338,7 @@ impl FitSettings {
         if self.half_life.is_some() && matches!(self.algorithm, Algorithm::Odmm(_)) {
             return Err(LearnError::ShardsForget);
         }
-        if !self.covariance.is_full() {
-            return Err(LearnError::Covariance { covariance: self.covariance.name() });
-        }
+        self.check_covariance()?;
         if let PriorStrength::Rows(rows) = self.prior_strength
             && !(rows > 0.0 && rows <= MAX_PRIOR_STRENGTH)
         {
@@ -359,6 +358,22 @@ impl FitSettings {
         Ok(())
     }
 
+    /// An error if the algorithm has settings that these covariances have no form for.
+    fn check_covariance(&self) -> Result<(), LearnError> {
+        let obmm = match self.algorithm {
+            Algorithm::Obmm(settings) => settings,
+            Algorithm::Odmm(settings) => settings.obmm,
+            Algorithm::Oem(_) => ObmmSettings::default(),
+        };
+        let what = match obmm {
+            _ if self.covariance.is_full() => return Ok(()),
+            ObmmSettings { moments: Moments::Paper, .. } => "the paper's moments",
+            ObmmSettings { discount, .. } if discount > 0.0 => "a discount",
+            _ => return Ok(()),
+        };
+        Err(LearnError::Covariance { what, covariance: self.covariance.name() })
+    }
+
     /// An error if there are settings that a blind start has no use for.
     fn check_blind(&self) -> Result<(), LearnError> {
         let refused = [
@@ -376,7 +391,7 @@ impl FitSettings {
     /// Rows that the start is fitted to.
     pub fn rows_of_start(&self, dim: usize) -> usize {
         self.start_rows.unwrap_or_else(|| match self.start {
-            StartKind::Fitted => default_start_rows(self.components.largest_at_start(), dim),
+            StartKind::Fitted => start_rows_of(self.covariance, self.components.largest_at_start(), dim),
             StartKind::Blind => blind_start_rows(dim),
         })
     }
@@ -400,7 +415,8 @@ impl FitSettings {
 
     /// The limits of a start from all `rows` rows of a stream.
     pub(in crate::learn) fn closing_limits(&self, rows: usize, dim: usize) -> Limits {
-        self.effort.closing_limits(rows, self.components.expected_largest(), dim, false)
+        let shape = (self.covariance, self.components.expected_largest(), dim);
+        self.effort.closing_limits(rows, shape, false)
     }
 
     /// Splits buffered rows into those of the start and those after them.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use ndarray::ArrayView2;
 
 use crate::dist::{GaussianMixture, Posterior};
-use crate::learn::structure::{Effort, Finder, PriorStrength, RIDGE, ScaledRows, Size, work_per_row};
+use crate::learn::structure::{Effort, Finder, PriorStrength, RIDGE, ScaledRows, Size};
 use crate::learn::{LearnError, prior_around};
 use crate::linalg::{CovarianceType, MAX_EXACT};
 use crate::stats::ColumnSummary;
@@ -45,7 +45,17 @@ impl Start {
 /// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`. Rows of many columns are fewer, as many as are
 /// kept exactly, because the prior of the covariances makes up for them.
 pub fn default_start_rows(k: usize, dim: usize) -> usize {
-    (5 * k * dim).min((MAX_EXACT / dim.max(1)).max(40 * k)).max(5000)
+    start_rows_of(CovarianceType::Full, k, dim)
+}
+
+/// The default for these covariances: `max(5000, 5·d, 50·K)` if they are tied, and `max(5000, 50·K)` if they are diagonal.
+pub(in crate::learn) fn start_rows_of(kind: CovarianceType, k: usize, dim: usize) -> usize {
+    let wanted = match kind {
+        CovarianceType::Full => (5 * k * dim).min((MAX_EXACT / dim.max(1)).max(40 * k)),
+        CovarianceType::Tied => (5 * dim).max(50 * k),
+        CovarianceType::Diag | CovarianceType::Spherical => 50 * k,
+    };
+    wanted.max(5000)
 }
 
 /// Fits a mixture of `k` components to the first rows.
@@ -53,9 +63,17 @@ pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, Le
     let never = AtomicBool::new(false);
     let rows = ScaledRows::new(rows, 1, CovarianceType::Full)?;
     let (size, limits, prior) = (Size::Given(k), Effort::Default.limits(), PriorStrength::Auto);
-    let (found, _) =
-        Finder { kind: CovarianceType::Full, size, prior, limits, ridge: RIDGE, seed, stop: &never }
-            .find(&rows.blocks);
+    let (found, _) = Finder {
+        kind: CovarianceType::Full,
+        size,
+        first_k: None,
+        prior,
+        limits,
+        ridge: RIDGE,
+        seed,
+        stop: &never,
+    }
+    .find(&rows.blocks);
     let floor = rows.columns().iter().map(variance_floor).collect();
     let count = rows.rows();
     Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: count as u64, weight: count as f64 })
@@ -63,8 +81,8 @@ pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, Le
 
 /// Estimates the minutes that a start takes on one core, within a factor of three, if it takes long. Then both searches
 /// make as few iterations as they can.
-pub fn start_minutes(rows: usize, k: usize, dim: usize) -> f64 {
-    rows as f64 * work_per_row(k, dim) / WORK_PER_MINUTE
+pub fn start_minutes(rows: usize, kind: CovarianceType, k: usize, dim: usize) -> f64 {
+    rows as f64 * kind.work(k, dim) / WORK_PER_MINUTE
 }
 
 /// Work of one iteration such that all iterations of a start take a minute.

@@ -136,8 +136,8 @@ impl LearnerState {
 fn with_fewer_rows(posterior: &Posterior, factor: f64) -> Posterior {
     let least = LeastCounts::new(posterior.dim());
     let fewer = |count: f64, least: f64| (factor * count).max(least).min(count);
-    let beyond = posterior.dim() as f64 + 1.0;
     let component = |own: &NormalWishart| {
+        let beyond = own.beyond_rows();
         let count = own.nu() - beyond;
         let new_count = fewer(count, least.covariance);
         // Without a finite expected covariance, the component stays.
@@ -161,6 +161,13 @@ fn mean_matrices(posterior: &Posterior) -> impl ExactSizeIterator<Item = Factor>
 
 /// Whether there are no matrix states, or one for each matrix that belongs to it.
 fn states_belong(matrix_states: &[MatrixState], matrices: impl ExactSizeIterator<Item = Factor>) -> bool {
+    let mut matrices = matrices.peekable();
+    if let [only] = matrix_states
+        && let Some(shared) = only.shared()
+    {
+        let (k, dim) = (matrices.len(), matrices.peek().map_or(0, Factor::dim));
+        return shared.fits(k, dim);
+    }
     matrix_states.is_empty()
         || matrix_states.len() == matrices.len()
             && matrix_states.iter().zip(matrices).all(|(state, matrix)| state.belongs_to(&matrix))

@@ -19,6 +19,11 @@ impl Forgetting {
         std::f64::consts::LN_2 / self.half_life as f64
     }
 
+    /// Whether the first of `rows` rows has lost half its weight.
+    pub fn has_forgotten(self, rows: u64) -> bool {
+        rows > self.half_life
+    }
+
     /// `φ`.
     pub fn keep(self) -> f64 {
         (-self.rate()).exp()

@@ -1,5 +1,6 @@
 //! The learning rules: how a row changes the parameters, which prior they start from, and how rows lose weight.
 
+pub(in crate::learn) mod constrained;
 pub(in crate::learn) mod forgetting;
 pub(in crate::learn) mod method;
 pub(in crate::learn) mod obmm;

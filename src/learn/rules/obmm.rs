@@ -15,6 +15,7 @@ use scalars::{GroupScalars, Learned};
 
 use crate::learn::kernel::step::{ComponentGroups, GappedRow, Online, Rule};
 use crate::learn::kernel::{Changes, ComponentGroup, MatrixState};
+use crate::learn::rules::constrained::Constrained;
 use crate::learn::rules::forgetting::{Forgetting, LeastCounts, RowWeight};
 use crate::learn::rules::method::foreign_state;
 use crate::learn::rules::projection::{least_nu, project_dirichlet_literally};
@@ -55,6 +56,10 @@ impl ObmmSettings {
         floor: Vec<f64>,
         health: Health,
     ) -> Box<dyn OnlineLearner> {
+        let kind = posterior.covariance_type();
+        if !kind.is_full() {
+            return Box::new(Constrained::obmm(kind, prior, posterior, matrix_states, &floor, health));
+        }
         let components = posterior.components();
         let matrices: Vec<Factor> = components.iter().map(mean_matrix).collect();
         let grouped =

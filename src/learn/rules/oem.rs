@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::kernel::step::{ComponentGroups, GappedRow, Online, Rule};
 use crate::learn::kernel::{Changes, Completion, ComponentGroup, MatrixState};
+use crate::learn::rules::constrained::Constrained;
 use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
 use crate::learn::rules::method::foreign_state;
 use crate::learn::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start};
@@ -81,6 +82,12 @@ impl Method for OemSettings {
         let LearnerState::Point { start, start_rows, mixture, rows, matrix_states } = state else {
             return Err(foreign_state());
         };
+        let kind = mixture.covariance_type();
+        if !kind.is_full() {
+            let (start, now) = ((start, start_rows), (&mixture, rows));
+            let learner = Constrained::oem(kind, *self, start, now, &matrix_states, &floor, health);
+            return Ok(Box::new(learner));
+        }
         let grouped = group_components(&mixture, &matrix_states);
         let frozen = group_components(&start, &[]);
         let rule = OemRule {
@@ -117,8 +124,24 @@ fn group_components(mixture: &GaussianMixture, matrix_states: &[MatrixState]) ->
     ComponentGroups::new(mixture.components().iter().map(|c| (c.mean(), c.covariance())), matrix_states)
 }
 
+/// `γ` of a row of this weight after `before` rows.
+pub(super) fn step_of_weight(alpha: f64, forgetting: Option<Forgetting>, before: f64, weight: f64) -> f64 {
+    if let Some(forgetting) = forgetting {
+        return forgetting.weight_of(weight) / forgetting.weight_of(before + weight);
+    }
+    // The product of 1 − γ over these rows, by the integral of its logarithm; with α = 1 that is exact.
+    let (rest, growth) = (1.0 - alpha, (weight / before).ln_1p());
+    let lost = if rest == 0.0 { growth } else { before.powf(rest) * (rest * growth).exp_m1() / rest };
+    -(-lost).exp_m1()
+}
+
+/// The number of first rows whose responsibilities are those of the start.
+pub(super) fn gathering_rows(dim: usize) -> f64 {
+    (2 * dim).max(20) as f64
+}
+
 /// The largest fraction of a component that one row may replace. At 1 its covariance would vanish.
-const MAX_FRACTION: f64 = 0.999;
+pub(super) const MAX_FRACTION: f64 = 0.999;
 
 #[derive(Debug, Clone)]
 struct OemRule {
@@ -149,7 +172,7 @@ struct OemRule {
 impl OemRule {
     #[inline(always)]
     fn gathering(&self) -> bool {
-        self.rows < (2 * self.start.dim()).max(20) as f64
+        self.rows < gathering_rows(self.start.dim())
     }
 
     /// The weights that the responsibilities are computed with.
@@ -176,13 +199,8 @@ impl OemRule {
     /// `γ` of a row of this weight: after it, the rows before count as much as after as many rows of weight 1.
     fn step_of_weight(&self, weight: f64) -> f64 {
         let before = self.rows + self.counted() + 3.0;
-        if let Some((forgetting, _)) = self.forgetting {
-            return forgetting.weight_of(weight) / forgetting.weight_of(before + weight);
-        }
-        // The product of 1 − γ over these rows, by the integral of its logarithm; with α = 1 that is exact.
-        let (rest, growth) = (1.0 - self.settings.alpha, (weight / before).ln_1p());
-        let lost = if rest == 0.0 { growth } else { before.powf(rest) * (rest * growth).exp_m1() / rest };
-        -(-lost).exp_m1()
+        let forgetting = self.forgetting.map(|(forgetting, _)| forgetting);
+        step_of_weight(self.settings.alpha, forgetting, before, weight)
     }
 
     /// Computes `γ` of the next row if its weight is 1. Four are computed at a time, or one where `n` is no whole number.

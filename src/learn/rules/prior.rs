@@ -17,11 +17,11 @@ pub fn prior_around(mixture: &GaussianMixture) -> Posterior {
 /// The same, with means that count for `kappa` rows.
 pub fn prior_with_means(mixture: &GaussianMixture, kappa: f64) -> Posterior {
     let strength = prior_strength(mixture.dim());
-    let nu = mixture.dim() as f64 + 1.0 + strength;
     let component = |gaussian: &Gaussian| {
+        let nu = gaussian.covariance().kind().beyond_rows(mixture.dim()) + strength;
         let mut psi = gaussian.covariance().clone();
         psi.scale_by(strength);
-        NormalWishart::new(gaussian.mean().to_vec(), kappa, nu, psi).expect("nu > d − 1 by construction")
+        NormalWishart::new(gaussian.mean().to_vec(), kappa, nu, psi).expect("nu is above its least")
     };
     let k = mixture.k() as f64;
     let a = mixture.weights().iter().map(|weight| (k * weight).max(MIN_CONCENTRATION)).collect();

@@ -3,12 +3,12 @@
 //! With natural parameters that is a sum: `a = a₀ + Σ(a_t − a₀)`, likewise `κ`, `ν`, `κm`, and
 //! `Ψ = Ψ₀ + Σ(Ψ_t − Ψ₀) + Σ κ_t (m_t−m)(m_t−m)ᵀ − (T−1) κ₀ (m₀−m)(m₀−m)ᵀ`.
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::dist::{Dirichlet, Gaussian, NormalWishart, Posterior};
 use crate::learn::shards::assignment::best_assignment;
-use crate::linalg::Factor;
+use crate::linalg::{CovarianceType, Factor};
 
 /// How well the parts of a merged posterior agree.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -43,9 +43,15 @@ pub fn merge(prior: &Posterior, parts: &[&Posterior]) -> (Posterior, MergeReport
     let mut concentrations = Vec::with_capacity(prior.k());
     let mut components = Vec::with_capacity(prior.k());
     let mut report = MergeReport::default();
+    let tied = (prior.covariance_type() == CovarianceType::Tied).then(|| merge_tied(prior, parts));
     for (j, (component, &a)) in prior.components().iter().zip(prior.weights().concentrations()).enumerate() {
-        let sums = Sums::of(component, parts.iter().map(|part| &part.components()[j]));
-        let (lambda, merged) = sums.largest_proper(component);
+        let (lambda, merged) = match &tied {
+            Some((lambda, components)) => (*lambda, components[j].clone()),
+            None => {
+                let sums = Sums::of(component, parts.iter().map(|part| &part.components()[j]));
+                largest_proper(|lambda| sums.damped(component, lambda), component.clone())
+            }
+        };
         let distances = parts.iter().map(|part| distance(&merged, &part.components()[j]));
         report.disagreement.push(distances.sum::<f64>() / parts.len().max(1) as f64);
         report.damping.push(lambda);
@@ -78,7 +84,39 @@ fn merge_concentration(prior: f64, gained: f64) -> (f64, f64) {
 }
 
 fn distance(a: &NormalWishart, b: &NormalWishart) -> f64 {
-    bhattacharyya(&a.point_estimate(), &b.point_estimate())
+    a.point_estimate().bhattacharyya(&b.point_estimate())
+}
+
+/// The components of the product of posteriors whose components share `Ψ`, and the power that they are damped with.
+fn merge_tied(prior: &Posterior, parts: &[&Posterior]) -> (f64, Vec<NormalWishart>) {
+    let of = |j: usize| Sums::of(&prior.components()[j], parts.iter().map(|part| &part.components()[j]));
+    let sums: Vec<Sums> = (0..prior.k()).map(of).collect();
+    let damped = |lambda: f64| {
+        let first = &prior.components()[0];
+        let mut psi = diagonal_or_matrix(first.psi()) + lambda * &sums[0].psi;
+        let moved: Vec<Array1<f64>> = sums
+            .iter()
+            .zip(prior.components())
+            .map(|(own, prior)| own.add_spread(prior, lambda, &mut psi))
+            .collect();
+        let factor = Factor::from_matrix(psi.view()).ok()?;
+        let component = |((own, prior), moved): ((&Sums, &NormalWishart), &Array1<f64>)| {
+            let mean = (moved + &ArrayView1::from(prior.mean())).to_vec();
+            let (kappa, nu) = (prior.kappa() + lambda * own.kappa, prior.nu() + lambda * own.nu);
+            NormalWishart::new(mean, kappa, nu, factor.clone()).ok()
+        };
+        sums.iter().zip(prior.components()).zip(&moved).map(component).collect::<Option<Vec<_>>>()
+    };
+    largest_proper(damped, prior.components().to_vec())
+}
+
+/// The matrix of a factor, or its diagonal as a column if it has no other elements.
+fn diagonal_or_matrix(factor: &Factor) -> Array2<f64> {
+    if factor.kind().is_diagonal() {
+        Array1::from(factor.diagonal()).insert_axis(Axis(1))
+    } else {
+        factor.matrix()
+    }
 }
 
 /// What the parts add to the natural parameters of one Normal-Wishart.
@@ -87,21 +125,20 @@ struct Sums {
     nu: f64,
     /// `κ_t` and `m_t − m₀` of each part.
     means: Vec<(f64, Array1<f64>)>,
-    /// `Σ (Ψ_t − Ψ₀)`.
+    /// `Σ (Ψ_t − Ψ₀)`, or its diagonal as a column.
     psi: Array2<f64>,
 }
 
 impl Sums {
     fn of<'a>(prior: &NormalWishart, parts: impl Iterator<Item = &'a NormalWishart>) -> Sums {
-        let dim = prior.dim();
-        let psi0 = prior.psi().matrix();
+        let psi0 = diagonal_or_matrix(prior.psi());
         let m0 = ArrayView1::from(prior.mean());
-        let mut sums = Sums { kappa: 0.0, nu: 0.0, means: Vec::new(), psi: Array2::zeros((dim, dim)) };
+        let mut sums = Sums { kappa: 0.0, nu: 0.0, means: Vec::new(), psi: Array2::zeros(psi0.dim()) };
         for part in parts {
             sums.kappa += part.kappa() - prior.kappa();
             sums.nu += part.nu() - prior.nu();
             sums.means.push((part.kappa(), &ArrayView1::from(part.mean()) - &m0));
-            sums.psi += &part.psi().matrix();
+            sums.psi += &diagonal_or_matrix(part.psi());
             sums.psi -= &psi0;
         }
         sums
@@ -111,36 +148,46 @@ impl Sums {
     fn damped(&self, prior: &NormalWishart, lambda: f64) -> Option<NormalWishart> {
         let kappa = prior.kappa() + lambda * self.kappa;
         let nu = prior.nu() + lambda * self.nu;
+        let mut psi = diagonal_or_matrix(prior.psi()) + lambda * &self.psi;
+        let moved = self.add_spread(prior, lambda, &mut psi);
+        let mean = (&moved + &ArrayView1::from(prior.mean())).to_vec();
+        let factor = match prior.psi().kind() {
+            CovarianceType::Diag => Factor::from_variances(&psi.column(0).to_vec()),
+            CovarianceType::Spherical => Factor::spherical(prior.dim(), psi.mean().unwrap_or(f64::NAN)),
+            _ => Factor::from_matrix(psi.view()),
+        };
+        NormalWishart::new(mean, kappa, nu, factor.ok()?).ok()
+    }
+
+    /// Adds to `Ψ` how far the means are apart, about the new mean, where the terms are smallest. Returns the new mean less the
+    /// old one.
+    fn add_spread(&self, prior: &NormalWishart, lambda: f64, psi: &mut Array2<f64>) -> Array1<f64> {
+        let kappa = prior.kappa() + lambda * self.kappa;
         let mut moved = Array1::zeros(prior.dim());
         for (kappa_t, moved_t) in &self.means {
             moved.scaled_add(lambda * kappa_t / kappa, moved_t);
         }
-        // Centred at the new mean, where the terms are smallest.
-        let mut psi = prior.psi().matrix() + lambda * &self.psi;
         for (kappa_t, moved_t) in &self.means {
-            add_outer(&mut psi, lambda * kappa_t, &(moved_t - &moved));
+            add_outer(psi, lambda * kappa_t, &(moved_t - &moved));
         }
-        add_outer(&mut psi, (1.0 - lambda * self.means.len() as f64) * prior.kappa(), &moved);
-        let mean = (&moved + &ArrayView1::from(prior.mean())).to_vec();
-        let factor = Factor::from_matrix(psi.view()).ok()?;
-        NormalWishart::new(mean, kappa, nu, factor).ok()
+        add_outer(psi, (1.0 - lambda * self.means.len() as f64) * prior.kappa(), &moved);
+        moved
     }
+}
 
-    /// The largest `λ` for which the product is proper, found by halving (`λ = 0` is the prior, which is), less a
-    /// tenth.
-    fn largest_proper(&self, prior: &NormalWishart) -> (f64, NormalWishart) {
-        if let Some(component) = self.damped(prior, 1.0) {
-            return (1.0, component);
-        }
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..HALVINGS {
-            let middle = 0.5 * (low + high);
-            if self.damped(prior, middle).is_some() { low = middle } else { high = middle }
-        }
-        match self.damped(prior, KEPT * low) {
-            Some(component) => (KEPT * low, component),
-            None => (0.0, prior.clone()),
-        }
+/// The largest `λ` for which the product is proper, found by halving (`λ = 0` is the prior, which is), less a tenth.
+fn largest_proper<T>(damped: impl Fn(f64) -> Option<T>, prior: T) -> (f64, T) {
+    if let Some(product) = damped(1.0) {
+        return (1.0, product);
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (low + high);
+        if damped(middle).is_some() { low = middle } else { high = middle }
+    }
+    match damped(KEPT * low) {
+        Some(product) => (KEPT * low, product),
+        None => (0.0, prior),
     }
 }
 
@@ -150,20 +197,12 @@ const KEPT: f64 = 0.9;
 /// `λ` is found to within 2⁻³⁰.
 const HALVINGS: usize = 30;
 
+/// Adds an outer product to a matrix, or its diagonal to a column.
 fn add_outer(matrix: &mut Array2<f64>, times: f64, v: &Array1<f64>) {
+    let is_column = matrix.ncols() == 1;
     for ((i, j), value) in matrix.indexed_iter_mut() {
-        *value += times * v[i] * v[j];
+        *value += times * v[i] * v[if is_column { i } else { j }];
     }
-}
-
-/// `⅛ Δᵀ Σ̄⁻¹ Δ + ½ ln(|Σ̄| / √(|Σ₁||Σ₂|))`, `Σ̄ = (Σ₁+Σ₂)/2`: how far two Gaussians are apart.
-fn bhattacharyya(a: &Gaussian, b: &Gaussian) -> f64 {
-    let middle = 0.5 * (a.covariance().matrix() + b.covariance().matrix());
-    let Ok(middle) = Factor::from_matrix(middle.view()) else { return f64::INFINITY };
-    let apart: Vec<f64> = a.mean().iter().zip(b.mean()).map(|(a, b)| a - b).collect();
-    let q = middle.quadratic_form(&apart, &mut vec![0.0; apart.len()]);
-    let shapes = middle.log_det() - 0.5 * (a.covariance().log_det() + b.covariance().log_det());
-    q / 8.0 + 0.5 * shapes.max(0.0)
 }
 
 /// Which component of `part` belongs to each component of `prior`: the assignment with the least total distance.
@@ -174,7 +213,7 @@ pub fn align(prior: &Posterior, part: &Posterior) -> Vec<usize> {
     };
     let (ours, theirs) = (estimates(prior), estimates(part));
     let costs = Array2::from_shape_fn((prior.k(), part.k()), |(i, j)| {
-        bhattacharyya(&ours[i], &theirs[j]).min(f64::MAX.sqrt())
+        ours[i].bhattacharyya(&theirs[j]).min(f64::MAX.sqrt())
     });
     best_assignment(costs.view())
 }

@@ -62,12 +62,23 @@ pub(in crate::learn) struct Improved {
 /// Iterations after which the strength of the prior is learned again.
 const LEARN_EVERY: usize = 5;
 
+/// The sum of rises that shrink by a constant factor (Aitken) is exceeded by this factor at most: the factor grows while EM
+/// leaves the region of its start.
+const SLACK: f64 = 4.0;
+
+/// How much the level may still rise in `left` iterations, after two earlier levels.
+fn still_to_rise([first, second]: [f64; 2], level: f64, left: f64) -> f64 {
+    let (before, rise) = (second - first, level - second);
+    let steady = rise * left;
+    if rise > 0.0 && rise < before { steady.min(SLACK * rise * rise / (before - rise)) } else { steady }
+}
+
 impl Em {
-    /// Runs EM from `start`. It ends early if `stop` is set, or if the level would not reach `target` even with the current
-    /// rise in each remaining iteration.
+    /// Runs EM from `start`. It ends early if `stop` is set, or if the rises so far promise that the level will not reach
+    /// `target`.
     pub fn run(&self, rows: &RowBlocks, start: &GaussianMixture, target: f64, stop: &AtomicBool) -> Improved {
         let mut mixture = start.clone();
-        let (mut before, mut level_before, mut strength) = (f64::NEG_INFINITY, f64::NEG_INFINITY, None);
+        let (mut before, mut levels, mut strength) = (f64::NEG_INFINITY, [f64::NEG_INFINITY; 2], None);
         let count = rows.total_weight();
         let noise = self.noise.map(|noise| vec![noise; rows.blocks() * BLOCK]);
         let noise = noise.as_deref().map(Others::noise);
@@ -85,7 +96,7 @@ impl Em {
             let judges = ends || target > f64::NEG_INFINITY && iteration > 0;
             let level = if judges { now - self.price_of(&parts, &mixture, strength) } else { now };
             let left = (self.iterations - iteration) as f64;
-            let hopeless = iteration >= 2 && level + (level - level_before) * left < target;
+            let hopeless = iteration >= 2 && level + still_to_rise(levels, level, left) < target;
             if ends || hopeless {
                 let iterations = iteration;
                 return Improved {
@@ -97,7 +108,7 @@ impl Em {
                     converged,
                 };
             }
-            (before, level_before) = (now, level);
+            (before, levels) = (now, [levels[1], level]);
             mixture = maximise(parts, &mixture, strength, self.ridge);
             iteration += 1;
         }

@@ -22,6 +22,8 @@ pub(in crate::learn) struct Finder<'a> {
     /// The covariances of the components.
     pub kind: CovarianceType,
     pub size: Size,
+    /// The number of components that a search begins with if K is learned; the smallest one if `None`.
+    pub first_k: Option<usize>,
     /// The prior of covariances.
     pub prior: PriorStrength,
     pub limits: Limits,
@@ -43,6 +45,20 @@ impl Finder<'_> {
         }
         let (mixture, ordered) = self.find_in_complete(rows);
         (mixture, Some(ordered))
+    }
+
+    /// Improves a mixture that is known for similar rows, which takes less work than finding one. With gaps or many columns it
+    /// finds one.
+    pub fn find_from(
+        &self,
+        rows: &RowBlocks,
+        known: &GaussianMixture,
+    ) -> (GaussianMixture, Option<RowBlocks>) {
+        if rows.has_gaps() || self.size.is_one() || Directions::of(rows).is_some() {
+            return self.find(rows);
+        }
+        let (rows, _) = ordered(rows, &label(rows, known).0);
+        (self.improved(&rows, known), Some(rows))
     }
 
     fn find_with_gaps(&self, rows: &RowBlocks) -> GaussianMixture {
@@ -99,43 +115,60 @@ impl Finder<'_> {
         let (start, labels) = match self.size {
             Size::Given(k) => self.best_seed(rows, seeds(k, self.limits.seeds)),
             Size::Learned { least, most, .. } => {
-                let (start, _) = self.best_seed(rows, seeds(least, self.limits.seeds));
+                let first = self.first_k.unwrap_or(least).clamp(least, most.max(least));
+                let (start, _) = self.best_seed(rows, seeds(first, self.limits.seeds));
                 // Labels of more clusters keep similar rows together.
                 let (_, labels) = seeds(most.min(ORDERING_CLUSTERS), 1).remove(0);
                 (start, labels)
             }
         };
         let (rows, _) = ordered(rows, &labels);
-        let search = self.search(&rows);
-        let em = search.em(self.limits.first_iterations, 1e-4);
-        let start = em.run(&rows, &start, f64::NEG_INFINITY, self.stop);
-        let k = start.mixture.k();
-        let found = search.run(start, &mut Identifiers::new(k)).mixture;
-        (found, rows)
+        (self.improved(&rows, &start), rows)
     }
 
-    /// The seed with the largest likelihood after a few iterations of EM on a part of the rows.
+    /// The mixture after EM and a search.
+    fn improved(&self, rows: &RowBlocks, start: &GaussianMixture) -> GaussianMixture {
+        let search = self.search(rows);
+        let em = search.em(self.limits.first_iterations, 1e-4);
+        let start = em.run(rows, start, f64::NEG_INFINITY, self.stop);
+        let k = start.mixture.k();
+        search.run(start, &mut Identifiers::new(k)).mixture
+    }
+
+    /// The seed with the largest likelihood after EM on a part of the rows. The worse half of the seeds is dropped after every few
+    /// iterations.
     fn best_seed(
         &self,
         rows: &RowBlocks,
         mut seeds: Vec<(GaussianMixture, Vec<usize>)>,
     ) -> (GaussianMixture, Vec<usize>) {
+        const FEW: usize = 5;
         if seeds.len() == 1 {
             return seeds.remove(0);
         }
         let (k, dim) = (seeds[0].0.k(), rows.dim());
         let step = (rows.rows() / (4 * k * dim).max(2500)).max(1);
         let part = rows.thinned(step);
-        let iterations = (self.limits.first_iterations / 2).max(1);
-        let em = Em { price: Price::NONE, ..self.em(rows, iterations, 1e-3) };
-        let levels = seeds.iter().map(|(start, _)| em.run(&part, start, f64::NEG_INFINITY, self.stop).level);
-        let levels: Vec<f64> = levels.collect();
-        let best = (0..levels.len()).fold(0, |best, i| if levels[i] > levels[best] { i } else { best });
-        seeds.swap_remove(best)
+        let em = Em { price: Price::NONE, ..self.em(rows, FEW, 1e-3) };
+        let improve = |start: &GaussianMixture| em.run(&part, start, f64::NEG_INFINITY, self.stop);
+        let mut left: Vec<(usize, Improved)> =
+            seeds.iter().map(|(start, _)| improve(start)).enumerate().collect();
+        while left.len() > 1 {
+            // The sort is stable, so the first one of equals is kept.
+            left.sort_by(|a, b| b.1.level.total_cmp(&a.1.level));
+            left.truncate(left.len().div_ceil(2));
+            if left.iter().all(|(_, fit)| fit.converged) {
+                break;
+            }
+            for (_, fit) in left.iter_mut().filter(|(_, fit)| !fit.converged) {
+                *fit = improve(&fit.mixture);
+            }
+        }
+        seeds.swap_remove(left[0].0)
     }
 
     fn search<'r>(&'r self, rows: &'r RowBlocks) -> Search<'r> {
-        let Finder { kind, size, prior, limits, ridge, seed, stop } = *self;
+        let Finder { kind, size, prior, limits, ridge, seed, stop, .. } = *self;
         Search { rows, kind, prior, ridge, limits, size, noise: None, seed, stop }
     }
 

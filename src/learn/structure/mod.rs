@@ -6,6 +6,7 @@
 
 mod activity;
 mod constrained;
+mod constrained_posterior;
 mod covariance_prior;
 mod directions;
 mod e_step;
@@ -47,7 +48,7 @@ pub use history::{Identifiers, MergeMove, Move, Reason, RevisionRecord, SplitMov
 pub(in crate::learn) use price::with_judged_price;
 pub use reservoir::{KeptRows, default_kept_rows};
 pub use revision::Revised;
-pub(in crate::learn) use revision::{Reviser, Revising, Task, rows_of, search_rows, work_per_row};
+pub(in crate::learn) use revision::{Reviser, Revising, Task, rows_of, search_rows};
 pub(in crate::learn) use scaled::ScaledRows;
 pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
@@ -111,10 +112,15 @@ impl Effort {
 impl Effort {
     /// The limits of the last search of a stream, all of whose rows are in memory. It is thorough if that is cheap. With gaps
     /// it may take longer, because searches on filled rows are less reliable.
-    pub(in crate::learn) fn closing_limits(self, rows: usize, k: usize, dim: usize, gaps: bool) -> Limits {
+    pub(in crate::learn) fn closing_limits(
+        self,
+        rows: usize,
+        (kind, k, dim): (CovarianceType, usize, usize),
+        gaps: bool,
+    ) -> Limits {
         const WORK: f64 = 4e7;
         let most = if gaps { 50_000 } else { 20_000 };
-        let cheap = rows <= most && rows as f64 * work_per_row(k, dim) <= WORK;
+        let cheap = rows <= most && rows as f64 * kind.work(k, dim) <= WORK;
         if self == Effort::Default && cheap { Effort::Thorough.limits() } else { self.limits() }
     }
 }

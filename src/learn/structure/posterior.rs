@@ -19,7 +19,7 @@ pub(super) struct Learned<'a> {
 }
 
 /// A component with fewer rows keeps its prior.
-const MIN_ROWS: f64 = 1e-6;
+pub(super) const MIN_ROWS: f64 = 1e-6;
 /// Added to each variance of a prior's centre, which is singular if columns are functions of others.
 const MIN_VARIANCE: f64 = 1e-9;
 
@@ -28,6 +28,9 @@ impl Learned<'_> {
     /// learner that begins from it counts it as [`Learned::counted`] rows. If it is weaker than that, rows of the component's
     /// own covariance are added.
     pub fn prior(&self) -> Posterior {
+        if !self.parts.kind.is_full() {
+            return self.constrained_prior();
+        }
         let centres = Centres::new(self.parts, self.strength.shared);
         let (units, rows, counted) = (self.units(), self.rows(), self.counted());
         let nu = self.mixture.dim() as f64 + 1.0 + counted;
@@ -51,19 +54,22 @@ impl Learned<'_> {
     }
 
     /// The strength of the learned prior, in the weights of the rows.
-    fn rows(&self) -> f64 {
+    pub(super) fn rows(&self) -> f64 {
         self.strength.rows / self.parts.information
     }
 
     /// How many rows a learner counts the prior as. The prior is learned from the same rows, so that a strong one would make
     /// the learner slow where components change.
-    fn counted(&self) -> f64 {
+    pub(super) fn counted(&self) -> f64 {
         let least = prior_strength(self.mixture.dim());
         self.rows().clamp(least, least.max(self.mixture.dim() as f64))
     }
 
     /// The posterior in the units of the data. A weight of one counts as `scale` rows in the concentrations.
     pub fn posterior(&self, prior: &Posterior, scale: f64) -> (Posterior, Health) {
+        if !self.parts.kind.is_full() {
+            return self.constrained_posterior(prior, scale);
+        }
         let mut health = Health::default();
         let component = |((part, gaussian), own): ((&Part, &Gaussian), &NormalWishart)| {
             self.component(part, gaussian, own, &mut health).unwrap_or_else(|| own.clone())
@@ -110,11 +116,11 @@ impl Learned<'_> {
         NormalWishart::new(self.unscaled(&mean), kappa, nu, factor).ok()
     }
 
-    fn units(&self) -> Vec<f64> {
+    pub(super) fn units(&self) -> Vec<f64> {
         self.units.iter().map(|(_, unit)| *unit).collect()
     }
 
-    fn unscaled(&self, mean: &[f64]) -> Vec<f64> {
+    pub(super) fn unscaled(&self, mean: &[f64]) -> Vec<f64> {
         mean.iter().zip(self.units).map(|(mean, (centre, unit))| centre + unit * mean).collect()
     }
 }

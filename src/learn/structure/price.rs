@@ -4,6 +4,7 @@ use super::e_step::label;
 use super::em::{Em, Price};
 use super::find::Finder;
 use super::{Effort, PriceOfK, Size};
+use crate::dist::GaussianMixture;
 use crate::learn::RELATIVE_FLOOR;
 use crate::linalg::blocks::RowBlocks;
 use crate::stats::capped_mean_and_error;
@@ -36,37 +37,48 @@ const ITERATIONS: usize = 60;
 ///
 /// In a time series, each held-out row has its neighbours among the others, so any price seems worthwhile. Then blocks of
 /// consecutive rows are held out, and the price is the highest one that others do not beat by more than one standard error.
-pub(in crate::learn) fn with_judged_price(rows: &RowBlocks, finder: Finder) -> Size {
-    let Size::Learned { least, most, price } = finder.size else { return finder.size };
+///
+/// Also returns the mixture that was found with this price in the rows that were not held out; `None` without a decision.
+pub(in crate::learn) fn with_judged_price(
+    rows: &RowBlocks,
+    finder: Finder,
+) -> (Size, Option<GaussianMixture>) {
+    let Size::Learned { least, most, price } = finder.size else { return (finder.size, None) };
     let count = rows.rows();
     if !(MIN_ROWS..=MAX_ROWS).contains(&count) {
-        return finder.size;
+        return (finder.size, None);
     }
     let at = |price: PriceOfK| Size::Learned { least, most, price };
-    let scores = |held_out: &dyn Fn(usize) -> bool, price: PriceOfK| {
+    // A lower price adds components to the mixture of a higher one.
+    let scores = |held_out: &dyn Fn(usize) -> bool, price: PriceOfK, known: Option<&GaussianMixture>| {
         let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(|&row| held_out(row));
         let (held_out, learned) = (rows.reordered(&held_out), rows.reordered(&learned));
         let finder = Finder { size: at(price), limits: Effort::Default.limits(), ..finder };
-        let (found, ordered) = finder.find(&learned);
+        let (found, ordered) = match known {
+            Some(known) => finder.find_from(&learned, known),
+            None => finder.find(&learned),
+        };
         let (iterations, prior) = (ITERATIONS, Some(finder.prior));
         let (ridge, price) = (RELATIVE_FLOOR, Price::NONE);
         let em = Em { kind: finder.kind, iterations, tolerance: 1e-5, prior, price, ridge, noise: None };
         let fit = em.run(ordered.as_ref().unwrap_or(&learned), &found, f64::NEG_INFINITY, finder.stop);
-        label(&held_out, &fit.mixture).1
+        (label(&held_out, &fit.mixture).1, fit.mixture)
     };
     // The last price that gains more than a standard error over those before it. `units` gives what is independent.
     let best_price =
         |held_out: &dyn Fn(usize) -> bool, prices: &[PriceOfK], units: &dyn Fn(&[f64]) -> Vec<f64>| {
-            let (mut best, mut chosen) = (scores(held_out, prices[0]), prices[0]);
+            let (mut best, mut mixture) = scores(held_out, prices[0], None);
+            let (mut chosen, mut last) = (prices[0], mixture.clone());
             for &price in &prices[1..] {
-                let other = scores(held_out, price);
+                let (other, found) = scores(held_out, price, Some(&last));
                 let gains: Vec<f64> = other.iter().zip(&best).map(|(new, old)| new - old).collect();
                 let (gain, error) = capped_mean_and_error(units(&gains));
                 if gain > error {
-                    (best, chosen) = (other, price);
+                    (best, chosen, mixture) = (other, price, found.clone());
                 }
+                last = found;
             }
-            chosen
+            (chosen, mixture)
         };
     if is_series(rows) {
         let block = |row: usize| row * BLOCKS / count % HELD_OUT == HELD_OUT / 2;
@@ -74,16 +86,17 @@ pub(in crate::learn) fn with_judged_price(rows: &RowBlocks, finder: Finder) -> S
             let of_block = gains.chunks(gains.len().div_ceil(BLOCKS / HELD_OUT).max(1));
             of_block.map(|gains| capped_mean_and_error(gains.iter().copied()).0).collect()
         };
-        let price = best_price(&block, &OF_SERIES, &block_means);
+        let (price, mixture) = best_price(&block, &OF_SERIES, &block_means);
         if !matches!(price, PriceOfK::Bic(factor) if factor <= 1.0) {
-            return at(price);
+            return (at(price), Some(mixture));
         }
     }
     let single = |row: usize| row.is_multiple_of(HELD_OUT);
     let others: &[PriceOfK] =
         if rows.dim() > PriceOfK::MAX_COLUMNS_OF_BIC { &OF_MANY_COLUMNS } else { &LOWER };
     let prices: Vec<PriceOfK> = [price].iter().chain(others).copied().collect();
-    at(best_price(&single, &prices, &<[f64]>::to_vec))
+    let (price, mixture) = best_price(&single, &prices, &<[f64]>::to_vec);
+    (at(price), Some(mixture))
 }
 
 /// Whether neighbouring rows are alike.

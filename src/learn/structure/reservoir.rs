@@ -214,12 +214,9 @@ impl KeptRows {
         admission(most_validation(fading), self.drawn, rate)
     }
 
-    /// The validation rows to learn at the end of the stream: with a half-life, each with a probability equal to the weight of
-    /// its age.
-    pub(in crate::learn) fn validation_to_learn(&self, dim: usize) -> RowBuffer {
-        let stay = self.staying(self.validation_ages());
-        let own = self.own_weights_of_validation().map(|own| chosen(own, &stay, 1));
-        RowBuffer::new(chosen(&self.validation, &stay, dim), own)
+    /// The validation rows with their own weights.
+    pub(in crate::learn) fn validation_rows(&self, dim: usize) -> Rows<'_> {
+        Rows::new(&self.validation, dim).with_weights(self.own_weights_of_validation())
     }
 
     /// Which rows stay, with a probability equal to their weight; `None` if all do.

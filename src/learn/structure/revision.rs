@@ -170,21 +170,25 @@ impl<'a> Reviser<'a> {
         !self.complete
     }
 
-    /// The size with a price that held-out rows decide on, if the stream is short and has ended.
-    fn judged(&self, size: Size) -> Size {
+    /// The size with a price that held-out rows decide on, if the stream is short and has ended. Also returns the mixture of a part
+    /// of the rows that was found with it.
+    fn judged(&self, size: Size) -> (Size, Option<GaussianMixture>) {
         let judges = self.how.closing && self.how.limits.restarts > 1;
-        if judges { with_judged_price(&self.rows.blocks, self.finder(size, RELATIVE_FLOOR)) } else { size }
+        match judges {
+            true => with_judged_price(&self.rows.blocks, self.finder(size, RELATIVE_FLOOR)),
+            false => (size, None),
+        }
     }
 
     fn finder(&self, size: Size, ridge: f64) -> Finder<'a> {
         let Revising { limits, kind, prior, seed, stop, .. } = self.how;
-        Finder { kind, size, prior, limits, ridge, seed, stop }
+        Finder { kind, size, first_k: None, prior, limits, ridge, seed, stop }
     }
 
     /// Finds a mixture without an earlier one, in the units of the data.
     pub fn start(&self, size: Size) -> (Revised, Start) {
-        let size = self.judged(size);
-        let (found, rows) = self.find_anew(size);
+        let (size, known) = self.judged(size);
+        let (found, rows) = self.find_anew(size, known.as_ref());
         let mixture = ordered_by_means(&found.mixture);
         let revised = self.revised(&rows, &mixture, found.strength, vec![None; mixture.k()], None);
         let prior = Some(revised.prior.clone());
@@ -194,19 +198,36 @@ impl<'a> Reviser<'a> {
         (revised, start)
     }
 
-    /// The best mixture of several starts, and the rows that EM used.
-    fn find_anew(&self, size: Size) -> (Improved, RowBlocks) {
-        let from = |restart: u64| {
-            let ridge = if self.how.closing { RELATIVE_FLOOR } else { RIDGE };
-            let mut finder = self.finder(size, ridge);
-            finder.seed = finder.seed.wrapping_add(restart);
-            let (found, rows) = finder.find(&self.rows.blocks);
-            let rows = rows.unwrap_or_else(|| self.rows.blocks.clone());
-            (self.polish(&rows, &found, size, self.polish_iterations(found.k()), None), rows)
-        };
-        // The first one of equals is kept.
-        let better = |a: (Improved, _), b: (Improved, _)| if b.0.level > a.0.level { b } else { a };
-        (0..self.how.limits.restarts).map(from).reduce(better).expect("there is at least one start")
+    /// The best mixture of several starts, and the rows that EM used. The first start is a mixture that is known for similar rows,
+    /// if there is one.
+    fn find_anew(&self, size: Size, known: Option<&GaussianMixture>) -> (Improved, RowBlocks) {
+        let finder = self.start_finder(size);
+        let rows = &self.rows.blocks;
+        let first = self
+            .polished(known.map_or_else(|| finder.find(rows), |known| finder.find_from(rows, known)), size);
+        let first_k = Some(first.0.mixture.k());
+        let restarts = 1..self.how.limits.restarts;
+        restarts.map(|restart| self.find_again(size, first_k, restart)).fold(first, better)
+    }
+
+    /// A mixture from other seeds than the first, of this number of components if K is learned.
+    fn find_again(&self, size: Size, first_k: Option<usize>, restart: u64) -> (Improved, RowBlocks) {
+        let finder = self.start_finder(size);
+        let seed = finder.seed.wrapping_add(restart);
+        self.polished(Finder { seed, first_k, ..finder }.find(&self.rows.blocks), size)
+    }
+
+    fn start_finder(&self, size: Size) -> Finder<'a> {
+        self.finder(size, if self.how.closing { RELATIVE_FLOOR } else { RIDGE })
+    }
+
+    fn polished(
+        &self,
+        (found, rows): (GaussianMixture, Option<RowBlocks>),
+        size: Size,
+    ) -> (Improved, RowBlocks) {
+        let rows = rows.unwrap_or_else(|| self.rows.blocks.clone());
+        (self.polish(&rows, &found, size, self.polish_iterations(found.k()), None), rows)
     }
 
     /// Revises a mixture. If `stop` is set meanwhile, returns the best mixture so far.
@@ -225,18 +246,21 @@ impl<'a> Reviser<'a> {
         let rows = complete.as_ref().unwrap_or(rows);
         let (Found { mixture, moves, origins }, strength) =
             self.search(rows, &current, identifiers, task, noise);
-        if moves.is_empty() && !closing && !task.adjusts {
-            // The posterior from all rows is more accurate than an adjustment to some of them.
+        let forgets = self.forgetting.is_some_and(|forgetting| forgetting.has_forgotten(self.learned));
+        if moves.is_empty() && !task.adjusts && (!closing || forgets) {
+            // The posterior from all rows is more accurate than an adjustment to some of them. With a half-life, the rows of any
+            // sample are older than the next ones, and an adjustment follows the path of data that drift.
             return Revision { revised: None, moves };
         }
         let closely = closing && !self.complete && !moves.is_empty();
         let iterations = if closely { self.polish_iterations(mixture.k()) } else { 2 };
         let fit = self.polish(&self.rows.blocks, &mixture, task.size, iterations, noise);
         let (mixture, strength) = (fit.mixture, fit.strength.or(strength));
-        let kept = if self.complete {
+        // A tied covariance is that of all components, so that none stays the same.
+        let kept = if self.complete || self.how.kind == CovarianceType::Tied {
             vec![None; mixture.k()]
         } else {
-            unmoved(rows, (&current, &mixture), &origins, noise)
+            unmoved(rows, (&current, &mixture), &origins, (noise, self.how.kind))
         };
         let changed = kept.len() != current.k() || kept.iter().any(|kept| kept.is_none());
         let revised = || self.revised(&self.rows.blocks, &mixture, strength, kept, noise);
@@ -297,10 +321,14 @@ impl<'a> Reviser<'a> {
     /// returns the index of each component before; `None` if it has no counterpart.
     pub fn finish(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
         let current = self.rows.scale(current);
-        let size = self.judged(size);
+        let (size, known) = self.judged(size);
         let rows = &self.rows.blocks;
         let own = self.polish(rows, &current, size, 3 * self.polish_iterations(current.k()), None);
-        let anew = (self.how.limits.restarts > 1).then(|| self.find_anew(size).0);
+        let anew = (self.how.limits.restarts > 1).then(|| match &known {
+            Some(known) => self.find_anew(size, Some(known)).0,
+            // The present mixture is what a search from the start has found.
+            None => self.find_again(size, Some(own.mixture.k()), 1).0,
+        });
         let better = anew.filter(|anew| anew.level > own.level + MIN_RISE);
         let (fit, origins) = match better {
             Some(anew) => {
@@ -350,14 +378,15 @@ impl<'a> Reviser<'a> {
         const WORK: f64 = 4e9;
         let rows = self.rows.rows().max(1) as f64;
         let most = 3 * self.how.limits.iterations;
-        let affordable = (ROWS / rows).min(WORK / (rows * work_per_row(k, self.rows.blocks.dim())));
+        let affordable = (ROWS / rows).min(WORK / (rows * self.how.kind.work(k, self.rows.blocks.dim())));
         (affordable as usize).clamp(2.min(most), most.max(2))
     }
 
     /// Orders the rows by component. If there are more rows than a search needs, returns a selection: the rows of the lowest
     /// density, and a part of the others with larger weights.
     fn informative_rows(&mut self, mixture: &GaussianMixture, size: Size) -> Option<RowBlocks> {
-        let wanted = self.how.limits.row_factor * search_rows(size, mixture.k(), mixture.dim());
+        let wanted =
+            self.how.limits.row_factor * search_rows(size, self.how.kind, mixture.k(), mixture.dim());
         let all = &self.rows.blocks;
         let directions = if all.has_gaps() { None } else { Directions::of(all) };
         let (labels, log_densities) = match directions {
@@ -416,6 +445,11 @@ impl<'a> Reviser<'a> {
     }
 }
 
+/// The better one of two mixtures, the first one of equals.
+fn better(a: (Improved, RowBlocks), b: (Improved, RowBlocks)) -> (Improved, RowBlocks) {
+    if b.0.level > a.0.level { b } else { a }
+}
+
 /// About `most` rows with the weights of their ages and their own weights, if they have any.
 fn weighted_rows(
     rows: Arc<Table>,
@@ -443,18 +477,14 @@ const NEGLIGIBLE_WEIGHT: f64 = 1.0 / 128.0;
 
 /// The approximate number of rows of a search. It is smaller in many dimensions, to limit the work, and larger if K is learned,
 /// because more rows distinguish more components.
-pub(in crate::learn) fn search_rows(size: Size, k: usize, dim: usize) -> usize {
+pub(in crate::learn) fn search_rows(size: Size, kind: CovarianceType, k: usize, dim: usize) -> usize {
     const WORK: f64 = 2e8;
     let most = match size {
         Size::Given(_) => (600 * k).max(10_000),
         Size::Learned { .. } => 60_000,
     };
-    ((WORK / work_per_row(k, dim)) as usize).min(most).max(9 * k * dim)
-}
-
-/// The work of one iteration of EM for one row.
-pub(in crate::learn) fn work_per_row(k: usize, dim: usize) -> f64 {
-    k as f64 * (dim as f64).powi(2)
+    let least = if kind.is_full() { 9 * k * dim } else { 100 * k };
+    ((WORK / kind.work(k, dim)) as usize).min(most).max(least)
 }
 
 /// For each component of `after`, its index in `before` if it is about the same: less than a tenth of its rows have changed
@@ -463,7 +493,7 @@ fn unmoved(
     rows: &RowBlocks,
     (before, after): (&GaussianMixture, &GaussianMixture),
     origins: &[Option<usize>],
-    noise: Option<f64>,
+    (noise, kind): (Option<f64>, CovarianceType),
 ) -> Vec<Option<usize>> {
     let (old, new) = (Assigned::new(rows, before, noise), Assigned::new(rows, after, noise));
     let is_unmoved = |j: usize, origin: usize| {
@@ -479,7 +509,7 @@ fn unmoved(
         // Rows of weight w are no more accurate than as many rows of weight 1, so this is Kish's effective number of rows.
         let effective = if squares > 0.0 { count * count / squares } else { 0.0 };
         let dim = rows.dim() as f64;
-        let chance = 0.5 * dim * (dim + 3.0);
+        let chance = kind.of_component(dim) - 1.0;
         let difference = divergence(&before.components()[origin], &after.components()[j]);
         moved < 0.1 * count && effective * difference < chance
     };
@@ -503,6 +533,14 @@ fn ordered_by_means(mixture: &GaussianMixture) -> GaussianMixture {
 
 /// The Kullback-Leibler divergence of `b` from `a`.
 fn divergence(a: &Gaussian, b: &Gaussian) -> f64 {
+    if a.covariance().kind().is_diagonal() && b.covariance().kind().is_diagonal() {
+        let (own, other) = (a.covariance().diagonal(), b.covariance().diagonal());
+        let columns = own.iter().zip(&other).zip(a.mean().iter().zip(b.mean()));
+        let term = |((own, other), (mean, centre)): ((&f64, &f64), (&f64, &f64))| {
+            (own + (mean - centre).powi(2)) / other - 1.0 - (own / other).ln()
+        };
+        return 0.5 * columns.map(term).sum::<f64>();
+    }
     let inverse = lower_inverse(b.covariance().lower_matrix().view());
     let away: Vec<f64> = a.mean().iter().zip(b.mean()).map(|(a, b)| a - b).collect();
     let squares = |values: ndarray::ArrayView1<f64>| values.iter().map(|value| value * value).sum::<f64>();

@@ -13,7 +13,7 @@ use super::history::{Identifiers, Move};
 use super::m_step::{Parts, maximise};
 use super::merge::{Merge, cheapest_merges};
 use super::search_state::{SearchState, merged, split_all};
-use super::split::{Split, best_split};
+use super::split::{Split, best_split, gain_by_chance};
 use super::{Limits, Size};
 use crate::dist::{GaussianMixture, Mixture};
 use crate::hash::mix_bits;
@@ -47,13 +47,14 @@ pub(in crate::learn) struct Found {
 
 /// A swap is kept if the mean log-likelihood rises by more than this.
 pub(super) const MIN_RISE: f64 = 2e-4;
+/// EM stops when the mean log-likelihood changes by less than this: before and after swaps and merges, and while components are
+/// split, which changes the mixture again.
+const TOLERANCE: f64 = 1e-4;
+const GROWING: f64 = 1e-3;
 /// Iterations on the changed components alone, before EM on all components.
 const PART_ITERATIONS: usize = 8;
 /// The largest loss of the mean log-likelihood after those iterations.
 const PART_SLACK: f64 = 0.01;
-/// A split is tried if its gain is more than this many times the number of free parameters that it adds. The split of a single
-/// Gaussian gains about that number by chance.
-const NOISE: f64 = 1.5;
 /// The largest number of times that K grows and shrinks.
 const CYCLES: usize = 4;
 /// A split alone is tried if it gains more than this fraction of its price, because EM increases the gain.
@@ -97,11 +98,6 @@ impl Search<'_> {
         Assigned::new(self.rows, mixture, self.noise)
     }
 
-    /// The number of free parameters of one component.
-    fn free_parameters(&self) -> f64 {
-        self.kind.of_component(self.rows.dim() as f64)
-    }
-
     /// About the rise of the mean log-likelihood that justifies one more component.
     fn price(&self, now: &Improved) -> f64 {
         match self.size.price(self.rows, self.kind) {
@@ -113,6 +109,7 @@ impl Search<'_> {
     /// Splits components, several at a time, while each split gains more than its price.
     fn grow(&self, state: &mut SearchState, most: usize) {
         let all = self.rows.total_weight();
+        let before = state.k();
         let mut failures = 0;
         while failures < self.limits.tries && state.k() < most && !self.is_stopped() {
             let price = self.price(&state.now);
@@ -126,7 +123,7 @@ impl Search<'_> {
             chosen.sort_by(|a, b| b.gain.total_cmp(&a.gain));
             chosen.truncate(most - state.k());
             if chosen.is_empty() {
-                return;
+                break;
             }
             match self.split_some(&state.now, &mut chosen) {
                 Some(better) => state.split(&chosen, better),
@@ -136,12 +133,20 @@ impl Search<'_> {
                 }
             }
         }
+        if state.k() > before {
+            state.now = self.em(self.limits.iterations, TOLERANCE).run(
+                self.rows,
+                &state.now.mixture,
+                f64::NEG_INFINITY,
+                self.stop,
+            );
+        }
     }
 
     /// The mixture after splits and EM, if it gains more than their price. Drops the worse half of the splits until it does.
     fn split_some(&self, now: &Improved, chosen: &mut Vec<Split>) -> Option<Improved> {
         loop {
-            let better = self.improve(&split_all(&now.mixture, chosen), now.level);
+            let better = self.improve_roughly(&split_all(&now.mixture, chosen), now.level);
             if better.is_some() || chosen.len() == 1 {
                 return better;
             }
@@ -174,8 +179,17 @@ impl Search<'_> {
 
     /// The mixture after EM, if its level is above `target`.
     pub(super) fn improve(&self, start: &GaussianMixture, target: f64) -> Option<Improved> {
-        let after = self.em(self.limits.iterations, 1e-4).run(self.rows, start, target, self.stop);
+        let after = self.em(self.limits.iterations, TOLERANCE).run(self.rows, start, target, self.stop);
         (after.level > target).then_some(after)
+    }
+
+    /// [`Search::improve`], which stops sooner if the level is above `target` by then.
+    fn improve_roughly(&self, start: &GaussianMixture, target: f64) -> Option<Improved> {
+        let after = self.em(self.limits.iterations, GROWING).run(self.rows, start, target, self.stop);
+        match after.level > target {
+            true => Some(after),
+            false => after.converged.then(|| self.improve(&after.mixture, target)).flatten(),
+        }
     }
 
     /// Swaps: splits one component and merges two others, while the mean log-likelihood rises.
@@ -232,9 +246,9 @@ impl Search<'_> {
     /// The best splits with the cheapest merges, ordered by their total gain. A negative gain does not exclude a swap, because
     /// EM on the other components may change its sign.
     fn swaps<'j>(&self, state: &SearchState, merges: &'j [Merge]) -> Vec<(Split, &'j Merge)> {
-        let noise = NOISE * self.free_parameters();
+        let chance = gain_by_chance(self.kind, self.rows.dim());
         let mut best: Vec<&Split> =
-            state.splits.iter().flatten().filter(|split| split.gain > noise).collect();
+            state.splits.iter().flatten().filter(|split| split.gain > chance).collect();
         best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         let mut swaps: Vec<(&Split, &Merge)> = Vec::new();
         for split in best.into_iter().take(self.limits.splits) {

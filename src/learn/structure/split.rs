@@ -41,6 +41,8 @@ const PAIRS: usize = 4;
 struct Whitened {
     /// The rows, weighted by the component's responsibilities.
     rows: RowBlocks,
+    /// As many other rows, if `rows` are only a part.
+    others: Option<RowBlocks>,
     /// The number of rows of the component that each row represents.
     scale: f64,
     /// `L` and the mean of the component.
@@ -71,7 +73,8 @@ pub(super) fn best_split(
     let most = simple.iter().map(|pair| pair.gain).fold(0.0, f64::max);
     let promising = simple.into_iter().filter(|pair| pair.gain >= 0.2 * most);
     let best = promising.map(|pair| whitened.free(pair.mixture, kind)).reduce(better)?;
-    whitened.split(best, j)
+    let gain = whitened.gain_on_all(&best, kind);
+    whitened.split(best, gain, j)
 }
 
 impl Whitened {
@@ -86,8 +89,11 @@ impl Whitened {
         let of_row = |i: usize| rows.weight(i);
         let step = chosen.len().div_ceil(most_rows(dim)).max(1);
         // One of each `step` rows. Always the same one would miss clusters that alternate in the order of the rows.
-        let one_of = |(i, rows): (usize, &[(usize, f64)])| rows[i % rows.len()];
-        let kept: Vec<(usize, f64)> = chosen.chunks(step).enumerate().map(one_of).collect();
+        let part = |shift: usize| -> Vec<(usize, f64)> {
+            let one_of = |(i, rows): (usize, &[(usize, f64)])| rows[(i + shift) % rows.len()];
+            chosen.chunks(step).enumerate().map(one_of).collect()
+        };
+        let kept = part(0);
         if kept.len() < 2 * MIN_ROWS {
             return None;
         }
@@ -95,9 +101,13 @@ impl Whitened {
         let lower = component.covariance().lower_matrix();
         let inverse = lower_inverse(lower.view());
         let mean = component.mean().to_vec();
-        let centred = RowBlocks::from_fn(kept.len(), dim, |i, l| rows.value(kept[i].0, l) - mean[l]);
-        let whitened = centred.multiply(&inverse).with_weights(|i| of_row(kept[i].0) * kept[i].1);
-        Some(Whitened { rows: whitened, scale: weight(&chosen) / weight(&kept), lower, mean })
+        let whitened = |kept: &[(usize, f64)]| {
+            let centred = RowBlocks::from_fn(kept.len(), dim, |i, l| rows.value(kept[i].0, l) - mean[l]);
+            centred.multiply(&inverse).with_weights(|i| of_row(kept[i].0) * kept[i].1)
+        };
+        let others = (step > 1).then(|| whitened(&part(1)));
+        let scale = weight(&chosen) / weight(&kept);
+        Some(Whitened { rows: whitened(&kept), others, scale, lower, mean })
     }
 
     /// Pairs of initial means.
@@ -244,30 +254,48 @@ impl Whitened {
             let parts = Parts::new(sweep(&self.rows, &mixture, kind, None), &mixture);
             mixture = maximise(parts, &mixture, Some(strength), RIDGE);
         }
-        let log_likelihood = sweep(&self.rows, &mixture, kind, None).log_likelihood;
-        let dim = self.rows.dim() as f64;
-        let (origin, mut squares, mut before) = (vec![0.0; self.rows.dim()], [0.0; BLOCK], 0.0);
-        for (i, (block, _)) in self.rows.iter().enumerate() {
-            square_distances(&block, &origin, &mut squares);
-            let terms = squares.iter().zip(self.rows.weights(i));
-            before -= terms.map(|(square, weight)| weight * 0.5 * (square + dim * LN_2PI)).sum::<f64>();
-        }
-        Pair { mixture, gain: log_likelihood - before }
+        let gain = gain_over_one(&self.rows, &mixture, kind);
+        Pair { mixture, gain }
+    }
+
+    /// The gain of a pair on all rows of the component. Its gain on the rows that it was fitted to is too large by as much as
+    /// the one on other rows is too small, on average. Pairs fitted to all rows gain that once by chance.
+    fn gain_on_all(&self, pair: &Pair, kind: CovarianceType) -> f64 {
+        let Some(others) = &self.others else { return self.scale * pair.gain };
+        let ratio = self.rows.total_weight() / others.total_weight();
+        let on_others = ratio * gain_over_one(others, &pair.mixture, kind);
+        0.5 * (self.scale * (pair.gain + on_others) + pair.gain - on_others)
     }
 
     /// Converts a part from whitened coordinates.
-    fn split(&self, pair: Pair, component: usize) -> Option<Split> {
+    fn split(&self, pair: Pair, gain: f64, component: usize) -> Option<Split> {
         let back = |part: &Gaussian| {
             let mean = self.lower.dot(&Array1::from(part.mean().to_vec())) + Array1::from(self.mean.clone());
             let factor = Factor::from_lower_matrix(self.lower.dot(&part.covariance().lower_matrix()).view());
             Gaussian::new(mean.to_vec(), factor.ok()?).ok()
         };
         let [one, other] = pair.mixture.components() else { return None };
-        let gain = self.scale * pair.gain;
         let shares = [pair.mixture.weights()[0], pair.mixture.weights()[1]];
         let usable = gain.is_finite() && shares.iter().all(|share| *share > 1e-6);
         usable.then_some(Split { component, gain, shares, parts: [back(one)?, back(other)?] })
     }
+}
+
+/// The gain of two parts over one standard Gaussian.
+fn gain_over_one(rows: &RowBlocks, mixture: &GaussianMixture, kind: CovarianceType) -> f64 {
+    let dim = rows.dim();
+    let (origin, mut squares, mut before) = (vec![0.0; dim], [0.0; BLOCK], 0.0);
+    for (i, (block, _)) in rows.iter().enumerate() {
+        square_distances(&block, &origin, &mut squares);
+        let terms = squares.iter().zip(rows.weights(i));
+        before -= terms.map(|(square, weight)| weight * 0.5 * (square + dim as f64 * LN_2PI)).sum::<f64>();
+    }
+    sweep(rows, mixture, kind, None).log_likelihood - before
+}
+
+/// What the split of a single Gaussian gains by chance: about 1.5 times the number of free parameters that it adds.
+pub(super) fn gain_by_chance(kind: CovarianceType, dim: usize) -> f64 {
+    1.5 * kind.of_component(dim as f64)
 }
 
 /// The strength of the prior of the parts of a split, in rows.

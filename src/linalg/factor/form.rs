@@ -10,22 +10,21 @@ use crate::linalg::CovarianceType;
 pub(super) enum Form {
     /// By columns: column `j` holds rows `j..d`.
     Lower(Arc<Vec<f64>>),
-    /// A diagonal matrix.
+    /// A diagonal matrix. These are the squares of its elements, the variances without `c`.
     Diagonal(Vec<f64>),
-    /// The identity matrix.
-    Scalar,
+    /// A multiple of the identity matrix, likewise.
+    Scalar(f64),
 }
 
 impl Factor {
     /// The diagonal matrix with these variances, stored as such.
     pub fn from_variances(variances: &[f64]) -> Result<Self, FactorError> {
-        let roots = variances.iter().map(|variance| variance.sqrt()).collect();
-        Factor::of_form(variances.len(), 1.0, Form::Diagonal(roots))
+        Factor::of_form(variances.len(), 1.0, Form::Diagonal(variances.to_vec()))
     }
 
     /// The matrix `variance·I`, stored as one number.
     pub fn spherical(dim: usize, variance: f64) -> Result<Self, FactorError> {
-        Factor::of_form(dim, variance, Form::Scalar)
+        Factor::of_form(dim, 1.0, Form::Scalar(variance))
     }
 
     /// What kind of covariance it is: full, diagonal or spherical.
@@ -33,7 +32,7 @@ impl Factor {
         match self.form {
             Form::Lower(_) => CovarianceType::Full,
             Form::Diagonal(_) => CovarianceType::Diag,
-            Form::Scalar => CovarianceType::Spherical,
+            Form::Scalar(_) => CovarianceType::Spherical,
         }
     }
 
@@ -45,13 +44,45 @@ impl Factor {
         }
     }
 
+    /// A copy that shares nothing.
+    pub(crate) fn unshared(&self) -> Self {
+        let form = match &self.form {
+            Form::Lower(lower) => Form::Lower(Arc::new(lower.to_vec())),
+            other => other.clone(),
+        };
+        Factor { form, ..*self }
+    }
+
+    /// The matrix of this kind with the same variances.
+    pub(crate) fn of_kind(&self, kind: CovarianceType) -> Self {
+        let (variances, dim) = (self.diagonal(), self.dim);
+        match kind {
+            CovarianceType::Full | CovarianceType::Tied => Ok(self.clone()),
+            CovarianceType::Diag => Factor::from_variances(&variances),
+            CovarianceType::Spherical => Factor::spherical(dim, variances.iter().sum::<f64>() / dim as f64),
+        }
+        .expect("variances are positive")
+    }
+
     /// The square roots of a diagonal matrix; `None` for others.
     pub(crate) fn roots(&self) -> Option<Vec<f64>> {
         let root = self.scale.sqrt();
         match &self.form {
             Form::Lower(_) => None,
-            Form::Diagonal(roots) => Some(roots.iter().map(|value| root * value).collect()),
-            Form::Scalar => Some(vec![root; self.dim]),
+            Form::Diagonal(squares) => Some(squares.iter().map(|square| root * square.sqrt()).collect()),
+            Form::Scalar(square) => Some(vec![root * square.sqrt(); self.dim]),
+        }
+    }
+
+    /// The variances of a diagonal matrix divided by `divisor`: one for each column, or one for all. Exact if it was made by
+    /// [`Factor::times`] of a matrix with these variances and the scale 1.
+    pub(crate) fn variances_over(&self, divisor: f64) -> Vec<f64> {
+        let scaled =
+            |square: &f64| if self.scale == divisor { *square } else { square * (self.scale / divisor) };
+        match &self.form {
+            Form::Lower(_) => self.diagonal().iter().map(|variance| variance / divisor).collect(),
+            Form::Diagonal(squares) => squares.iter().map(scaled).collect(),
+            Form::Scalar(square) => vec![scaled(square)],
         }
     }
 
@@ -72,8 +103,8 @@ impl Factor {
     pub(super) fn pivot(&self, j: usize) -> f64 {
         match &self.form {
             Form::Lower(lower) => lower[column_start(self.dim, j)],
-            Form::Diagonal(roots) => roots[j],
-            Form::Scalar => 1.0,
+            Form::Diagonal(squares) => squares[j].sqrt(),
+            Form::Scalar(square) => square.sqrt(),
         }
     }
 }

@@ -30,7 +30,7 @@ pub enum FactorError {
     Scale(f64),
 }
 
-/// A factor in a model file: `L` by rows, or the square roots of a diagonal, or only the number of columns of `c·I`.
+/// A factor in a model file: `L` by rows, or the squares of a diagonal `L`, or their common value and the number of columns.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FactorRecord {
@@ -41,19 +41,21 @@ pub(super) struct FactorRecord {
     diagonal: Vec<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     columns: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    variance: Option<f64>,
 }
 
 impl From<Factor> for FactorRecord {
     fn from(factor: Factor) -> Self {
-        let mut record =
-            FactorRecord { scale: factor.scale, lower: Vec::new(), diagonal: Vec::new(), columns: None };
+        let (lower, diagonal) = (Vec::new(), Vec::new());
+        let mut record = FactorRecord { scale: factor.scale, lower, diagonal, columns: None, variance: None };
         match &factor.form {
             Form::Lower(lower) => {
                 let row = |i: usize| (0..=i).map(|j| lower[factor.column_start(j) + i - j]).collect();
                 record.lower = (0..factor.dim).map(row).collect();
             }
-            Form::Diagonal(roots) => record.diagonal.clone_from(roots),
-            Form::Scalar => record.columns = Some(factor.dim),
+            Form::Diagonal(squares) => record.diagonal.clone_from(squares),
+            Form::Scalar(square) => (record.columns, record.variance) = (Some(factor.dim), Some(*square)),
         }
         record
     }
@@ -63,9 +65,9 @@ impl TryFrom<FactorRecord> for Factor {
     type Error = FactorError;
 
     fn try_from(record: FactorRecord) -> Result<Self, FactorError> {
-        let FactorRecord { scale, lower, diagonal, columns } = record;
+        let FactorRecord { scale, lower, diagonal, columns, variance } = record;
         if let Some(columns) = columns {
-            return Factor::of_form(columns, scale, Form::Scalar);
+            return Factor::of_form(columns, scale, Form::Scalar(variance.unwrap_or(f64::NAN)));
         }
         if !diagonal.is_empty() {
             return Factor::of_form(diagonal.len(), scale, Form::Diagonal(diagonal));

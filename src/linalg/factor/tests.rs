@@ -93,9 +93,11 @@ fn diagonal_forms_agree_with_triangles() {
         let outer = Array2::from_shape_fn((3, 3), |(i, j)| v[i] * v[j]);
         assert_close(&(diagonal.matrix() * 1e13), &((before + outer) * 1e13), 1e-13);
     }
-    for broken in
-        [r#"{"scale":1,"diagonal":[1,0]}"#, r#"{"scale":-1,"columns":2}"#, r#"{"scale":1,"columns":0}"#]
-    {
+    for broken in [
+        r#"{"scale":1,"diagonal":[1,0]}"#,
+        r#"{"scale":1,"columns":2}"#,
+        r#"{"scale":1,"columns":0,"variance":1}"#,
+    ] {
         assert!(serde_json::from_str::<Factor>(broken).is_err());
     }
 }

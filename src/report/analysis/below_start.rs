@@ -51,16 +51,17 @@ pub(in crate::report) fn none() -> String {
 }
 
 /// The K at which a learner is below the start by more than the standard error.
-fn losses(contender: Contender, records: &SetIndex, repeats: &Repeats) -> Result<Vec<Loss>, ReportError> {
+fn losses(contender: &Contender, records: &SetIndex, repeats: &Repeats) -> Result<Vec<Loss>, ReportError> {
     let mut losses = Vec::new();
     // Folds in which a learner found different K cannot be averaged for one K.
-    for (&k, folds) in records.by_k(contender).into_iter().flatten().filter(|_| !contender.learns_k()) {
-        let Some(start) = records.folds(Contender::Start, k) else { continue };
+    let starts = records.by_k(&Contender::Start);
+    for (k, folds) in records.by_k(contender).into_iter().filter(|_| !contender.learns_k()) {
+        let Some(start) = starts.get(&k) else { continue };
         let packed: Option<Vec<ColumnSummary>> =
             folds.values().map(|cell| cell.summary.as_ref()?.to_start).collect();
         let differences: ColumnSummary = match packed {
             Some(parts) => parts.into_iter().fold(ColumnSummary::default(), ColumnSummary::merged),
-            None => differences(folds, start, Pairs::Rows, repeats, records.name())?.into_iter().collect(),
+            None => differences(&folds, start, Pairs::Rows, repeats, records.name())?.into_iter().collect(),
         };
         if let Some(standard_error) = differences.standard_error().filter(|error| error.is_finite())
             && -differences.mean > standard_error

@@ -10,8 +10,7 @@ use super::repeats::Repeats;
 use super::scores::{CellScore, KScore, Rows, Score, shift};
 use super::select::{Pairs, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences};
 use crate::experiment::{
-    CellRecord, Contender, DataRecord, Failure, Folds, PaperColumns, Record, RecordIndex, RunRecord,
-    SetIndex, Units,
+    CellRecord, Contender, DataRecord, Failure, Folds, PaperColumns, RecordIndex, RunRecord, SetIndex, Units,
 };
 use crate::report::format::title;
 use crate::report::{ReportError, ReportOptions};
@@ -117,27 +116,19 @@ impl FailedCell {
 }
 
 impl Summary {
-    /// Summarises records. Where a cell was run twice, the later record counts.
-    pub fn new(records: &[Record], options: &ReportOptions) -> Result<Self, ReportError> {
-        Summary::of_index(&RecordIndex::new(records), options)
-    }
-
-    /// Summarises indexed records.
-    pub(in crate::report) fn of_index(
-        index: &RecordIndex,
-        options: &ReportOptions,
-    ) -> Result<Self, ReportError> {
+    /// Summarises records.
+    pub fn new(index: &RecordIndex, options: &ReportOptions) -> Result<Self, ReportError> {
         if index.cell_count() == 0 {
             return Err(ReportError::NothingToShow);
         }
         let contenders: BTreeSet<_> = index.sets().iter().flat_map(|set| set.contenders()).collect();
-        let contenders: Vec<Contender> = contenders.into_iter().collect();
+        let contenders: Vec<Contender> = contenders.into_iter().cloned().collect();
         let took_part = |contender: &Contender| contenders.contains(contender);
-        let reference = match options.reference {
-            Some(wanted) if !took_part(&wanted) => {
-                return Err(ReportError::NoReference(wanted.name()));
+        let reference = match &options.reference {
+            Some(wanted) if !took_part(wanted) => {
+                return Err(ReportError::NoReference(wanted.name().to_string()));
             }
-            Some(wanted) => Some(wanted),
+            Some(wanted) => Some(wanted.clone()),
             None => REFERENCES.into_iter().find(took_part),
         };
         let mut notes = Vec::new();
@@ -149,7 +140,7 @@ impl Summary {
                 let repeats = Repeats::new(index, set);
                 below_start.extend(below_start::note(&data, set, &repeats)?);
                 let seed = index.runs().first().map_or(0, |run| run.seed);
-                sets.push(set_summary(data, set, &repeats, seed, options, reference, &mut notes)?);
+                sets.push(set_summary(data, set, &repeats, seed, options, reference.as_ref(), &mut notes)?);
             }
         }
         let has_online = contenders.iter().any(|contender| contender.is_online());
@@ -158,8 +149,14 @@ impl Summary {
         }
         notes.extend(below_start);
         correct_p_values(&contenders, &mut sets);
-        let runs = index.runs().iter().map(|run| (*run).clone()).collect();
-        Ok(Summary { options: *options, reference, contenders, sets, runs, notes })
+        Ok(Summary {
+            options: options.clone(),
+            reference,
+            contenders,
+            sets,
+            runs: index.runs().to_vec(),
+            notes,
+        })
     }
 
     /// The seeds that splits and starts were repeated with, if there are several.
@@ -175,8 +172,8 @@ impl Summary {
 
 impl SetSummary {
     /// The figures of a learner.
-    pub fn entry(&self, contender: Contender) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.contender == contender)
+    pub fn entry(&self, contender: &Contender) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.contender == *contender)
     }
 
     /// Whether any learner was tested on several folds.
@@ -185,7 +182,7 @@ impl SetSummary {
     }
 
     /// The K at which times are compared: the one that most folds chose for the reference.
-    pub fn time_k(&self, reference: Option<Contender>) -> Option<usize> {
+    pub fn time_k(&self, reference: Option<&Contender>) -> Option<usize> {
         let by_reference = reference.and_then(|contender| self.entry(contender)?.commonest_k());
         by_reference.or_else(|| self.entries.iter().find_map(Entry::commonest_k))
     }
@@ -242,19 +239,18 @@ fn set_summary(
     repeats: &Repeats,
     seed: u64,
     options: &ReportOptions,
-    reference: Option<Contender>,
+    reference: Option<&Contender>,
     notes: &mut Vec<String>,
 ) -> Result<SetSummary, ReportError> {
     let units = options.units.unwrap_or(data.units);
     let mut entries = Vec::new();
-    let none = BTreeMap::new();
     for contender in records.contenders() {
         let mut failures: Vec<FailedCell> = records.failures_of(contender).map(FailedCell::new).collect();
         failures.sort_by_key(|failed| !failed.is_no_density());
         let all: Vec<&CellRecord> = records.cells_of(contender).collect();
         // Scores that are not those of a density say nothing, also where the check did not notice.
         let is_density = !failures.iter().any(FailedCell::is_no_density);
-        let by_k = records.by_k(contender).filter(|_| is_density).unwrap_or(&none);
+        let by_k = if is_density { records.by_k(contender) } else { BTreeMap::new() };
         let compared: &[&CellRecord] = if is_density { &all } else { &[] };
         let chosen = choose_ks(compared, options.select, repeats);
         let is_needed = |cell: &&&CellRecord| {
@@ -266,8 +262,8 @@ fn set_summary(
         let at_k =
             |(k, folds): (&usize, &Folds)| Some(KScore { k: *k, score: Score::new(folds, units, repeats)? });
         entries.push(Entry {
-            contender,
-            score: Score::new(&chosen_cells(by_k, &chosen), units, repeats),
+            contender: contender.clone(),
+            score: Score::new(&chosen_cells(records, contender, &chosen), units, repeats),
             chosen,
             elbow: elbow_over_k(compared, options.select, repeats),
             by_k: by_k.iter().filter_map(at_k).collect(),
@@ -305,8 +301,12 @@ fn set_summary(
 }
 
 /// The cells of one learner with the K chosen in each fold.
-fn chosen_cells<'a>(by_k: &BTreeMap<usize, Folds<'a>>, chosen: &BTreeMap<usize, usize>) -> Folds<'a> {
-    chosen.iter().filter_map(|(fold, k)| Some((*fold, *by_k.get(k)?.get(fold)?))).collect()
+fn chosen_cells<'a>(
+    records: &'a SetIndex,
+    contender: &Contender,
+    chosen: &BTreeMap<usize, usize>,
+) -> Folds<'a> {
+    chosen.iter().filter_map(|(fold, k)| Some((*fold, records.cell(contender, *k, *fold)?))).collect()
 }
 
 fn mark_best(entries: &mut [Entry]) {
@@ -320,21 +320,22 @@ fn mark_best(entries: &mut [Entry]) {
 
 /// Tests every learner against the reference, each with its own K in each fold.
 fn test_against(
-    reference: Option<Contender>,
+    reference: Option<&Contender>,
     entries: &mut [Entry],
     records: &SetIndex,
     pairs: Pairs,
     repeats: &Repeats,
 ) -> Result<(), ReportError> {
-    let folds_of = |entry: &Entry| Some(chosen_cells(records.by_k(entry.contender)?, &entry.chosen));
+    let folds_of = |entry: &Entry| chosen_cells(records, &entry.contender, &entry.chosen);
     let mean_of = |entry: &Entry| entry.score.as_ref().map(|score| score.mean);
-    let Some(base_entry) = entries.iter().find(|entry| Some(entry.contender) == reference) else {
+    let Some(base_entry) = entries.iter().find(|entry| Some(&entry.contender) == reference) else {
         return Ok(());
     };
-    let (Some(base), base_mean) = (folds_of(base_entry), mean_of(base_entry)) else { return Ok(()) };
-    for entry in entries.iter_mut().filter(|entry| Some(entry.contender) != reference) {
-        let Some(folds) = folds_of(entry) else { continue };
-        let Some(outcome) = paired::test(&differences(&folds, &base, pairs, repeats, records.name())?) else {
+    let (base, base_mean) = (folds_of(base_entry), mean_of(base_entry));
+    for entry in entries.iter_mut().filter(|entry| Some(&entry.contender) != reference) {
+        let Some(outcome) =
+            paired::test(&differences(&folds_of(entry), &base, pairs, repeats, records.name())?)
+        else {
             continue;
         };
         entry.p_value = Some(outcome.p_value);
@@ -359,9 +360,9 @@ pub(in crate::report) fn differences(
         return Err(ReportError::Unpaired {
             data: data.to_string(),
             fold: *fold,
-            one: cell.contender.name(),
+            one: cell.contender.name().to_string(),
             one_rows: cell.test.len(),
-            other: other.contender.name(),
+            other: other.contender.name().to_string(),
             other_rows: other.test.len(),
         });
     }
@@ -373,7 +374,7 @@ pub(in crate::report) fn differences(
 fn correct_p_values(contenders: &[Contender], sets: &mut [SetSummary]) {
     for contender in contenders {
         let p_values: Vec<_> =
-            sets.iter().map(|set| set.entry(*contender).and_then(|entry| entry.p_value)).collect();
+            sets.iter().map(|set| set.entry(contender).and_then(|entry| entry.p_value)).collect();
         for (set, corrected) in sets.iter_mut().zip(paired::corrected(&p_values)) {
             if let Some(entry) = set.entries.iter_mut().find(|entry| entry.contender == *contender) {
                 entry.p_holm = corrected;
@@ -387,7 +388,7 @@ fn note_spaced_rows(data: &DataRecord, entries: &[Entry], records: &SetIndex) ->
     let (mut used, mut all) = (0, 0);
     let entry = entries.iter().find(|entry| !entry.chosen.is_empty())?;
     for (fold, k) in &entry.chosen {
-        let cell = records.cell(entry.contender, *k, *fold)?;
+        let cell = records.cell(&entry.contender, *k, *fold)?;
         used += cell.test.len() as u64;
         all += cell.summary?.rows.count;
     }
@@ -432,11 +433,8 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], records: &SetIndex, notes: &m
             )),
             Some(_) => {}
         }
-        let has_gap = |fold: &&usize| {
-            records
-                .by_k(entry.contender)
-                .is_some_and(|by_k| by_k.values().any(|folds| !folds.contains_key(fold)))
-        };
+        let by_k = records.by_k(&entry.contender);
+        let has_gap = |fold: &&usize| by_k.values().any(|folds| !folds.contains_key(fold));
         let given_k = !entry.contender.learns_k();
         let gaps = entry.chosen.keys().filter(has_gap).filter(|_| given_k).count();
         if gaps > 0 {

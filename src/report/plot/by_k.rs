@@ -51,7 +51,7 @@ impl<'a> ByK<'a> {
     }
 
     fn draw_entry<B: DrawingBackend>(&self, canvas: &Canvas<B>, frame: &Frame, entry: &Entry) -> Drawn<B> {
-        let ink = colour(entry.contender, self.all);
+        let ink = colour(&entry.contender, self.all);
         let x = |at_k: &KScore| at_k.k as f64;
         let points: Vec<_> = entry.by_k.iter().map(|at_k| (x(at_k), at_k.score.mean)).collect();
         frame.draw_line(canvas, &points, canvas.stroke(ink, 1.75), entry.contender.is_batch())?;
@@ -66,7 +66,7 @@ impl<'a> ByK<'a> {
             }
             let ends = [(k, score.mean - bar), (k, score.mean + bar)];
             frame.draw_line(canvas, &ends, canvas.stroke(ink.mix(PALE), 3.0), false)?;
-            canvas.mark(mark(entry.contender, self.all), frame.at(k, score.mean), ink)?;
+            canvas.mark(mark(&entry.contender, self.all), frame.at(k, score.mean), ink)?;
             if entry.commonest_k() == Some(at_k.k) {
                 canvas.ring(frame.at(k, score.mean), 8.0, INK, 1.25)?;
             }
@@ -84,8 +84,8 @@ impl<'a> ByK<'a> {
         Item {
             text: entry.contender.name().to_string(),
             note: lowest.map(|low| format!("▼ down to {}", fixed(low, 1))).unwrap_or_default(),
-            colour: colour(entry.contender, self.all),
-            mark: Some(mark(entry.contender, self.all)),
+            colour: colour(&entry.contender, self.all),
+            mark: Some(mark(&entry.contender, self.all)),
             sample: if entry.contender.is_batch() { Sample::Dashed } else { Sample::Solid },
         }
     }

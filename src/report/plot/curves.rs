@@ -51,7 +51,7 @@ pub(super) struct Revisions {
 impl Curves {
     /// One line for each learner: its curve with the K chosen in fold 0, or its last one. Points before the end of the
     /// start are left out, because the start had already seen their rows. `None` if no curve has two points.
-    pub fn new(set: &SetSummary, curves: &[&CurveRecord]) -> Option<Self> {
+    pub fn new(set: &SetSummary, curves: &[CurveRecord]) -> Option<Self> {
         // Without the Jacobian of a fold, only the data's own units are possible.
         let (units, shift) = match (set.units, set.curve_shift) {
             (Units::Zscore, Some(shift)) => (Units::Zscore, shift),
@@ -64,7 +64,7 @@ impl Curves {
             Contender::ALL.iter().partition(|contender| **contender != Contender::Obmm);
         for contender in below.into_iter().chain(above) {
             let chosen = set.entry(contender).and_then(|entry| entry.chosen.get(&0).copied());
-            let mine = || curves.iter().filter(|curve| curve.contender == contender);
+            let mine = || curves.iter().filter(|curve| curve.contender == *contender);
             let Some(curve) = mine().rfind(|curve| Some(curve.k) == chosen).or(mine().next_back()) else {
                 continue;
             };

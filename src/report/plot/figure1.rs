@@ -53,7 +53,7 @@ struct Panels<'a> {
 impl Panels<'_> {
     fn draw_panel<B: DrawingBackend>(&self, canvas: &Canvas<B>, index: usize) -> Drawn<B> {
         let curves = &self.panels[index];
-        let lines: Vec<_> = curves.iter().map(|curve| (curve.contender, self.points(curve))).collect();
+        let lines: Vec<_> = curves.iter().map(|curve| (&curve.contender, self.points(curve))).collect();
         let all = || lines.iter().flat_map(|(_, points)| points);
         let seen = curves.iter().flat_map(|curve| usable(curve)).map(|(rows, _)| rows);
         let (first, last) = seen.fold((f64::INFINITY, 0.0f64), |(a, b), rows| (a.min(rows), b.max(rows)));
@@ -88,7 +88,7 @@ impl Panels<'_> {
             frame.draw_line(canvas, &line, canvas.stroke(GREY, 1.5), true)?;
         }
         for (contender, points) in &lines {
-            frame.draw_line(canvas, points, canvas.stroke(colour(*contender, &[]), 1.75), false)?;
+            frame.draw_line(canvas, points, canvas.stroke(colour(contender, &[]), 1.75), false)?;
         }
         Ok(())
     }
@@ -104,11 +104,11 @@ impl Panels<'_> {
     }
 
     fn items(&self) -> Vec<Item> {
-        let mut contenders: Vec<Contender> =
-            self.panels.iter().flatten().map(|curve| curve.contender).collect();
+        let mut contenders: Vec<&Contender> =
+            self.panels.iter().flatten().map(|curve| &curve.contender).collect();
         contenders.sort();
         contenders.dedup();
-        let line = |contender: Contender| Item {
+        let line = |contender: &Contender| Item {
             text: contender.name().to_string(),
             note: String::new(),
             colour: colour(contender, &[]),

@@ -86,14 +86,14 @@ pub(super) fn notes(summary: &Summary, index: &RecordIndex) -> Vec<String> {
     summary.sets.iter().filter_map(note).collect()
 }
 
-fn curves_of<'i, 'a>(index: &'i RecordIndex<'a>, set: &SetSummary) -> &'i [&'a CurveRecord] {
+fn curves_of<'a>(index: &'a RecordIndex, set: &SetSummary) -> &'a [CurveRecord] {
     index.set(&set.data.data).map_or(&[], |set| set.curves())
 }
 
 fn set_pictures(
     summary: &Summary,
     set: &SetSummary,
-    curves: &[&CurveRecord],
+    curves: &[CurveRecord],
     slug: &str,
 ) -> Result<Vec<Picture>, ReportError> {
     let title = title(&set.data);
@@ -145,10 +145,10 @@ fn pair_plot(
     slug: &str,
 ) -> Result<Option<Picture>, ReportError> {
     let found = || {
-        let (records, reference) = (index.set(&set.data.data)?, summary.reference?);
+        let (records, reference) = (index.set(&set.data.data)?, summary.reference.as_ref()?);
         let k = *set.entry(reference)?.chosen.get(&0)?;
         let components = records.cell(reference, k, 0)?.marginals.clone()?;
-        Some((reference, k, components, records.sample()?.to_vec()))
+        Some((reference, k, components, records.data()?.sample.clone()?))
     };
     let Some((reference, k, components, rows)) = found() else { return Ok(None) };
     let (title, name) = (title(&set.data), reference.name());

@@ -55,6 +55,12 @@ const STYLES: [(RGBColor, Mark); Contender::ALL.len()] = [
     (YELLOW, Mark::Cross),
     (BLACK, Mark::Plus),
     (BLACK, Mark::Ring),
+    (BLUE, Mark::Cross),
+    (BLACK, Mark::Cross),
+    (BLUE, Mark::Plus),
+    (BLACK, Mark::Square),
+    (BLUE, Mark::Diamond),
+    (BLACK, Mark::Diamond),
 ];
 
 /// Colours and marks of learners that are commands, which no learner of this program has. Their numbers have no common divisor,
@@ -72,22 +78,22 @@ const MARKS: [Mark; 8] =
     [Mark::Cross, Mark::Plus, Mark::Diamond, Mark::Square, Mark::Up, Mark::Ring, Mark::Down, Mark::Dot];
 
 /// The colour of a learner among all of a report.
-pub(super) fn colour(contender: Contender, all: &[Contender]) -> RGBColor {
+pub(super) fn colour(contender: &Contender, all: &[Contender]) -> RGBColor {
     style(contender, all).0
 }
 
 /// The mark of a learner among all of a report.
-pub(super) fn mark(contender: Contender, all: &[Contender]) -> Mark {
+pub(super) fn mark(contender: &Contender, all: &[Contender]) -> Mark {
     style(contender, all).1
 }
 
 /// The style of a command depends on its place among the commands of the report, so that they all differ.
-fn style(contender: Contender, all: &[Contender]) -> (RGBColor, Mark) {
-    match Contender::ALL.iter().position(|one| *one == contender) {
+fn style(contender: &Contender, all: &[Contender]) -> (RGBColor, Mark) {
+    match Contender::ALL.iter().position(|one| one == contender) {
         Some(place) => STYLES[place],
         None => {
             let mut commands = all.iter().filter(|one| one.commands().is_some());
-            let place = commands.position(|one| *one == contender).unwrap_or(0);
+            let place = commands.position(|one| one == contender).unwrap_or(0);
             (COLOURS[place % COLOURS.len()], MARKS[place % MARKS.len()])
         }
     }
@@ -111,7 +117,7 @@ mod tests {
         };
         let commands: Vec<Contender> = (0..20).map(command).collect();
         let all = [Contender::ALL, &commands].concat();
-        let styles: Vec<_> = commands.iter().map(|one| style(*one, &all)).collect();
+        let styles: Vec<_> = commands.iter().map(|one| style(one, &all)).collect();
         for (place, (colour, _)) in styles.iter().enumerate() {
             assert!(STYLES.iter().all(|(own, _)| own != colour));
             assert!(!styles[..place].contains(&styles[place]), "{place}");

@@ -33,16 +33,16 @@ struct Bar {
 impl Times {
     /// `None` if there is no time to show.
     pub fn new(summary: &Summary, set: &SetSummary) -> Option<Self> {
-        let k = set.time_k(summary.reference)?;
+        let k = set.time_k(summary.reference.as_ref())?;
         let bar = |contender: &Contender| {
-            let seconds = median_seconds(set, *contender, k).filter(|seconds| *seconds > 0.0)?;
-            let ratio = ratio(set, summary, *contender, k);
+            let seconds = median_seconds(set, contender, k).filter(|seconds| *seconds > 0.0)?;
+            let ratio = ratio(set, summary, contender, k);
             let label = match ratio {
                 Some(ratio) => format!("{} s  ({}×)", significant(seconds), number::ratio(ratio)),
                 None => format!("{} s", significant(seconds)),
             };
-            let colour = colour(*contender, &summary.contenders);
-            Some(Bar { contender: *contender, colour, seconds, label })
+            let colour = colour(contender, &summary.contenders);
+            Some(Bar { contender: contender.clone(), colour, seconds, label })
         };
         let bars: Vec<_> = summary.contenders.iter().filter_map(bar).collect();
         let heading = format!("{}, K = {k}", title(&set.data));

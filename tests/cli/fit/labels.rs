@@ -96,6 +96,25 @@ fn show_and_predict_tell_of_the_same_clusters_and_spikes_are_no_mode() {
 
     let apart = place.json("show model.json --overlap 1");
     assert!(apart["clusters"].as_array().unwrap().len() > 4, "{apart}");
+    for count in [1, 2, 5] {
+        let shown = place.json(&format!("show model.json --clusters {count}"));
+        assert_eq!(shown["clusters"].as_array().unwrap().len(), count, "{shown}");
+        assert!(
+            shown.get("overlap").is_none() && shown["outliers"].as_array().unwrap().len() == 1,
+            "{shown}"
+        );
+    }
+    place.run("predict --model model.json --data rows.csv --scores s.csv --clusters 2").success();
+    let cluster = |line: &str| line.split(',').nth(4).unwrap().to_owned();
+    let names: std::collections::BTreeSet<String> =
+        place.read("s.csv").lines().skip(1).map(cluster).collect();
+    assert_eq!(names.len(), 3, "two clusters, and 0 for outliers: {names:?}");
+    place.run("export model.json --out exported --clusters 2").success();
+    place.run("fit --data rows.csv --k 3 --out small.json --plot p.svg --clusters 2").success();
+    place.refuses("fit --data rows.csv --k 3 --out small.json --clusters 2", 2, &["--plot", "'predict'"]);
+    place.refuses("show model.json --clusters 99", 2, &["--clusters 99", "at most 6", "--k"]);
+    place.refuses("show model.json --clusters 0", 2, &["--clusters"]);
+    place.refuses("show model.json --clusters 2 --overlap 0.1", 2, &["--clusters", "--overlap"]);
     place.refuses("show model.json --overlap 1.5", 2, &["--overlap", "from 0 to 1"]);
     place.refuses("predict --model model.json --data rows.csv --overlap x", 2, &["--overlap"]);
 }

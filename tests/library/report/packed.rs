@@ -1,9 +1,9 @@
 //! Packed records.
 
 use gmm_bmm::internals::experiment::{CellRecord, Contender, Record};
-use gmm_bmm::internals::report::{ReportError, ReportOptions, SelectRule, Summary, pack};
+use gmm_bmm::internals::report::{ReportError, ReportOptions, SelectRule, pack};
 
-use super::records::{OPTIONS, full, written_and_read};
+use super::records::{OPTIONS, full, index, summarise, written_and_read};
 
 fn cells(records: &[Record]) -> impl Iterator<Item = &CellRecord> {
     records.iter().filter_map(|record| match record {
@@ -15,8 +15,8 @@ fn cells(records: &[Record]) -> impl Iterator<Item = &CellRecord> {
 #[test]
 fn packed_records_have_the_tables_of_the_full_ones() {
     let records = full();
-    let packed = written_and_read(&pack(&records, &OPTIONS).unwrap());
-    let summaries = [&records, &packed].map(|records| Summary::new(records, &OPTIONS).unwrap());
+    let packed = written_and_read(&pack(&index(&records), &OPTIONS).unwrap());
+    let summaries = [&records, &packed].map(|records| summarise(records, &OPTIONS).unwrap());
     let [before, after] = summaries.each_ref();
     assert_eq!(before.notes, after.notes, "learners below the start are named from summaries");
     assert!(before.notes.iter().any(|note| note.contains("below that of the start")), "{:?}", before.notes);
@@ -25,8 +25,8 @@ fn packed_records_have_the_tables_of_the_full_ones() {
         assert_eq!((&before.data, &before.paper), (&after.data, &after.paper));
         for (before, after) in before.entries.iter().zip(&after.entries) {
             assert_eq!(
-                (before.contender, &before.chosen, before.arrow),
-                (after.contender, &after.chosen, after.arrow)
+                (&before.contender, &before.chosen, before.arrow),
+                (&after.contender, &after.chosen, after.arrow)
             );
             let near = |a: Option<f64>, b: Option<f64>, by: f64| match (a, b) {
                 (Some(a), Some(b)) => assert!((a - b).abs() <= by, "{a} and {b}"),
@@ -46,16 +46,16 @@ fn packed_records_have_the_tables_of_the_full_ones() {
     let kept = cells(&packed).filter(|cell| !cell.test.is_empty()).count();
     // Five sets, eleven learners, ten folds, and one K of nine.
     assert_eq!((kept, cells(&packed).count()), (5 * 11 * 10, 5 * 11 * 10 * 9));
-    assert_eq!(pack(&packed, &OPTIONS).unwrap(), packed, "packing again changes nothing");
+    assert_eq!(pack(&index(&packed), &OPTIONS).unwrap(), packed, "packing again changes nothing");
 }
 
 #[test]
 fn another_choice_of_k_needs_the_rows() {
-    let packed = pack(&full(), &OPTIONS).unwrap();
+    let packed = pack(&index(&full()), &OPTIONS).unwrap();
     let options = ReportOptions { select: SelectRule::Paper, ..OPTIONS };
-    assert!(matches!(Summary::new(&packed, &options), Err(ReportError::RowsNotKept)));
+    assert!(matches!(summarise(&packed, &options), Err(ReportError::RowsNotKept)));
     let other = ReportOptions { reference: Some(Contender::Oem), ..OPTIONS };
-    assert!(Summary::new(&packed, &other).unwrap().sets[0].entries[0].p_value.is_some());
+    assert!(summarise(&packed, &other).unwrap().sets[0].entries[0].p_value.is_some());
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn large_sets_keep_evenly_spaced_rows() {
             data.rows = 30_000;
         }
     }
-    let packed = pack(&records, &OPTIONS).unwrap();
+    let packed = pack(&index(&records), &OPTIONS).unwrap();
     for cell in cells(&packed) {
         assert!([0, 20].contains(&cell.test.len()), "every second of 40 rows");
         assert_eq!(cell.summary.unwrap().rows.count, 40);
     }
-    let [before, after] = [&records, &packed].map(|records| Summary::new(records, &OPTIONS).unwrap());
+    let [before, after] = [&records, &packed].map(|records| summarise(records, &OPTIONS).unwrap());
     for (before, after) in before.sets.iter().zip(&after.sets) {
         for (before, after) in before.entries.iter().zip(&after.entries) {
             let means = [before, after].map(|entry| entry.score.as_ref().unwrap().mean);

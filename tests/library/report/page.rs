@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use gmm_bmm::dist::Marginal;
 use gmm_bmm::internals::experiment::{Contender, CurveRecord, Failure, Record, Units};
-use gmm_bmm::internals::report::{ReportError, ReportOptions, figure1, write_report};
+use gmm_bmm::internals::report::{ReportError, ReportOptions, figure1};
 
 use crate::browser::chromium;
 
 use super::records::{
-    OPTIONS, cell, data, files, full, full_set, noise, read, run, shared, small, written_and_read,
+    OPTIONS, cell, data, files, full, full_set, noise, read, report, run, shared, small, written_and_read,
 };
 
 #[test]
@@ -21,7 +21,7 @@ fn a_report_has_all_its_files_and_running_twice_gives_the_same_bytes() {
     // The order in which parts were finished must not matter, except that of the data sets.
     let (data, mut rest): (Vec<_>, Vec<_>) = records.drain(..).partition(|r| matches!(r, Record::Data(_)));
     rest.reverse();
-    write_report(&[data, rest].concat(), &OPTIONS, two.path()).unwrap();
+    report(&[data, rest].concat(), &OPTIONS, two.path()).unwrap();
     let (one, two) = (files(one), files(two.path()));
     let names: Vec<_> = one.keys().map(|name| name.display().to_string()).collect();
     for name in ["loglik.csv", "table.csv", "table.tex", "times.csv", "summary.md", "report.html"] {
@@ -56,7 +56,7 @@ fn a_learning_curve_marks_the_revisions_of_each_learner() {
         records.push(Record::Data(data("toy", "Toy", 2, Units::Raw)));
         records.extend([curve(Contender::Oem, oem), curve(Contender::Obmm, obmm)]);
         let folder = tempfile::tempdir().unwrap();
-        write_report(&records, &OPTIONS, folder.path()).unwrap();
+        report(&records, &OPTIONS, folder.path()).unwrap();
         (read(folder.path(), "plots/curve-toy.svg"), read(folder.path(), "report.html"))
     };
     // Lines with two points at the same x.
@@ -104,7 +104,7 @@ fn a_learning_curve_begins_where_the_start_is_complete() {
             level: None,
         }));
         let folder = tempfile::tempdir().unwrap();
-        write_report(&written_and_read(&records), &OPTIONS, folder.path()).unwrap();
+        report(&written_and_read(&records), &OPTIONS, folder.path()).unwrap();
         let picture = fs::read_to_string(folder.path().join("plots/curve-toy.svg")).ok();
         (picture, read(folder.path(), "report.html"))
     };
@@ -145,7 +145,7 @@ fn the_mixture_is_drawn_where_the_records_have_it_and_a_damaged_one_is_not() {
         }
         records.push(Record::Data(set));
         let folder = tempfile::tempdir().unwrap();
-        let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
+        let summary = report(&records, &OPTIONS, folder.path()).unwrap();
         assert_eq!(summary.sets[0].data.sample, None, "rows are no figures");
         let picture = fs::read_to_string(folder.path().join("plots/pairs-toy.svg")).ok();
         (picture, read(folder.path(), "report.html"), read(folder.path(), "summary.md"))
@@ -178,7 +178,7 @@ fn the_legend_of_many_learners_fits_and_leaves_out_those_without_scores() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    write_report(&records, &OPTIONS, folder.path()).unwrap();
+    report(&records, &OPTIONS, folder.path()).unwrap();
     let svg = read(folder.path(), "plots/loglik-toy.svg");
     assert!(svg.contains(">\nmine 22\n<") && !svg.contains("mine 23"), "{svg}");
     let size = |name: &str| {
@@ -195,7 +195,7 @@ fn nothing_in_the_output_is_not_a_number() {
     let mut broken = cell("abalone", Contender::Odmm, 11, 0, vec![f32::NEG_INFINITY, -1.0]);
     broken.learn_seconds = 0.0;
     records.push(Record::Cell(Box::new(broken)));
-    write_report(&records, &OPTIONS, folder.path()).unwrap();
+    report(&records, &OPTIONS, folder.path()).unwrap();
     for (name, bytes) in files(folder.path()) {
         let text = String::from_utf8_lossy(&bytes);
         if name.extension().is_none_or(|e| e != "png") {
@@ -250,7 +250,7 @@ fn hostile_texts_in_every_field_stay_text() {
     ))
     .unwrap();
     for (fold, k) in (0..10).flat_map(|fold| [(fold, 2), (fold, 3)]) {
-        let mut own = cell("toy", learner, k, fold, vec![-1.0; 40]);
+        let mut own = cell("toy", learner.clone(), k, fold, vec![-1.0; 40]);
         if fold == 9 {
             own.test.clear();
             own.failure = Some(Failure::NoScores { message: "scores.txt".into() });
@@ -277,14 +277,14 @@ fn hostile_texts_in_every_field_stay_text() {
     value["data"] = "gone".into();
     poisoned.push(serde_json::from_value(value).unwrap());
     let external = poisoned.iter().find_map(|record| match record {
-        Record::Cell(cell) if cell.contender.commands().is_some() => Some(cell.contender),
+        Record::Cell(cell) if cell.contender.commands().is_some() => Some(cell.contender.clone()),
         _ => None,
     });
     let folder = tempfile::tempdir().unwrap();
     // The hostile learner is also the reference, whose name is in captions.
     for reference in [None, external] {
         let options = ReportOptions { reference, ..OPTIONS };
-        let summary = write_report(&poisoned, &options, folder.path()).unwrap();
+        let summary = report(&poisoned, &options, folder.path()).unwrap();
         for colour in [false, true] {
             let text = summary.terminal(colour);
             assert!(!text.contains("\u{1b}[31m") && !text.contains('\u{202e}'), "{text}");
@@ -421,7 +421,7 @@ fn a_browser_shows_the_page() {
 #[ignore = "writes where REPORT_OUT says"]
 fn a_report_to_look_at() {
     let folder = PathBuf::from(std::env::var("REPORT_OUT").unwrap());
-    let summary = write_report(&full(), &OPTIONS, &folder).unwrap();
+    let summary = report(&full(), &OPTIONS, &folder).unwrap();
     println!("{}", summary.terminal(false));
     figure1(&figure1_curves(), &folder).unwrap();
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use gmm_bmm::internals::experiment::{
-    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, RECORDS_FILE, Record, RunRecord, Units,
-    paper_figures, read_records,
+    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, RECORDS_FILE, Record, RecordIndex,
+    RunRecord, Units, paper_figures, read_records,
 };
-use gmm_bmm::internals::report::{Pairs, ReportOptions, SelectRule, Summary, write_report};
+use gmm_bmm::internals::report::{Pairs, ReportError, ReportOptions, SelectRule, Summary, write_report};
 
 pub const OPTIONS: ReportOptions = ReportOptions {
     select: SelectRule::Validation,
@@ -109,7 +109,7 @@ pub fn full_set(name: &str, level: f64) -> Vec<Record> {
                     let shared = 1.5 * noise(1000 * fold + i) + 0.3 * noise(fold);
                     (centre + shared + 0.3 * noise(77 * index + 13 * k + 991 * fold + 31 * i)) as f32
                 };
-                let mut cell = cell(name, contender, k, fold, (0..40).map(row).collect());
+                let mut cell = cell(name, contender.clone(), k, fold, (0..40).map(row).collect());
                 cell.validation = Some(centre + 0.05 * noise(fold + 100 * k));
                 cell.log_jacobian = -3.0 + 0.01 * fold as f64;
                 cell.tuned = (contender == Contender::ObmmDiscounted).then_some(0.01 * (1 + fold % 3) as f64);
@@ -123,7 +123,7 @@ pub fn full_set(name: &str, level: f64) -> Vec<Record> {
         let score = |rows: u64| level + offset - 0.4 - 40.0 / rows as f64 - 0.02 * noise(rows as usize);
         records.push(Record::Curve(CurveRecord {
             data: name.into(),
-            contender,
+            contender: contender.clone(),
             k: 8,
             points: points.map(|rows| (rows, score(rows))).collect(),
             start_rows: Some(5000),
@@ -170,7 +170,7 @@ pub fn small(shift: f32) -> Vec<Record> {
         [(2, 0, [-1.0, -2.0]), (2, 1, [-3.0, -6.0]), (3, 0, [-1.0, -1.0]), (3, 1, [-1.0, -1.0])]
     {
         for (contender, add) in [(Contender::Oem, shift), (Contender::Obmm, 0.0)] {
-            let mut cell = cell("toy", contender, k, fold, rows.map(|row| row + add).to_vec());
+            let mut cell = cell("toy", contender.clone(), k, fold, rows.map(|row| row + add).to_vec());
             // The validation rows favour 2, the test rows 3.
             cell.validation = Some(if k == 2 { -1.0 } else { -2.0 });
             cell.prequential = Some(if k == 2 { -2.0 } else { -1.0 });
@@ -192,7 +192,7 @@ pub fn shared() -> (&'static Summary, &'static Path) {
     static SHARED: OnceLock<(Summary, tempfile::TempDir)> = OnceLock::new();
     let (summary, folder) = SHARED.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        (write_report(&full(), &OPTIONS, folder.path()).unwrap(), folder)
+        (report(&full(), &OPTIONS, folder.path()).unwrap(), folder)
     });
     (summary, folder.path())
 }
@@ -211,4 +211,16 @@ pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     found
+}
+
+pub fn index(records: &[Record]) -> RecordIndex {
+    records.iter().cloned().collect()
+}
+
+pub fn summarise(records: &[Record], options: &ReportOptions) -> Result<Summary, ReportError> {
+    Summary::new(&index(records), options)
+}
+
+pub fn report(records: &[Record], options: &ReportOptions, folder: &Path) -> Result<Summary, ReportError> {
+    write_report(&index(records), options, folder)
 }

@@ -136,8 +136,9 @@ pub(in crate::learn) fn find_columns_at_floor(
             ColumnFault::Constant { column } | ColumnFault::Collinear { column, .. } => *column == j,
         })
     };
-    let lower: Vec<_> = mixture.components().iter().map(|c| c.covariance().lower_matrix()).collect();
-    let is_held = |j: usize| lower.iter().any(|l| l[(j, j)].powi(2) < AT_FLOOR * floor[j]);
+    let pivots: Vec<Vec<f64>> =
+        mixture.components().iter().map(|c| c.covariance().pivots().collect()).collect();
+    let is_held = |j: usize| pivots.iter().any(|own| own[j] < AT_FLOOR * floor[j]);
     let held = (0..floor.len()).filter(|&j| !is_known(j) && is_held(j));
     let columns: Vec<String> = held.map(|j| names[j].clone()).collect();
     (!columns.is_empty()).then_some(Finding::ColumnsAtFloor { columns })

@@ -37,6 +37,23 @@ impl OnlineFit {
         self.mixture_of(self.best())
     }
 
+    /// [`OnlineFit::mixture`] for a pass that nobody asks for its prequential score. That costs a further fit while all rows are
+    /// buffered, which several K need.
+    pub(crate) fn unscored_mixture(&mut self) -> Result<GaussianMixture, LearnError> {
+        let needs_scores = self.settings.components.sizes().len() > 1;
+        if let (Stage::Buffering(buffer), false, None) = (&self.stage, needs_scores, &self.finished_pass) {
+            let noisy = self.with_noise(buffer).0;
+            let buffer = Rows::new(&noisy, self.dim()).with_weights(buffer.weights());
+            self.finished_pass = Some(FinishedPass::Buffered(self.closing(buffer, &AtomicBool::new(false))?));
+        }
+        self.mixture()
+    }
+
+    /// The mixtures fitted to all rows, while they are still buffered.
+    fn closing(&self, buffer: Rows, stop: &AtomicBool) -> Result<Provisional, LearnError> {
+        self.provisional(buffer, self.settings.closing_limits(buffer.count(), self.dim()), stop)
+    }
+
     /// The mixture of one K, after the start or after [`OnlineFit::finish`].
     pub(super) fn mixture_of(&self, place: usize) -> Result<GaussianMixture, LearnError> {
         match (&self.stage, &self.finished_pass) {
@@ -68,8 +85,7 @@ impl OnlineFit {
             Stage::Buffering(buffer) => {
                 let noisy = self.with_noise(buffer).0;
                 let buffer = Rows::new(&noisy, self.dim()).with_weights(buffer.weights());
-                let limits = self.settings.closing_limits(buffer.count(), self.dim());
-                let mut made = self.provisional(buffer, limits, stop)?;
+                let mut made = self.closing(buffer, stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
                     for (candidate, scored) in made.candidates.iter_mut().zip(&scored.candidates) {
                         candidate.prequential = scored.prequential;

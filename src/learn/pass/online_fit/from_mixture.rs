@@ -8,6 +8,7 @@ use crate::learn::{
     CandidateState, FitSettings, FitState, Health, LearnError, Prequential, RowSample, SeenRows, Structure,
     prior_around, prior_strength, variance_floor,
 };
+use crate::linalg::CovarianceType;
 use crate::stats::{BatchSums, ColumnSummary};
 
 impl OnlineFit {
@@ -82,11 +83,12 @@ impl OnlineFit {
 /// The posterior after `rows` rows, with the mixture as its point estimate.
 fn posterior_of_rows(mixture: &GaussianMixture, rows: u64) -> Posterior {
     let prior = prior_around(mixture);
-    let count = |weight: f64| weight * rows as f64;
+    let (kind, count) = (mixture.covariance_type(), |weight: f64| weight * rows as f64);
     let component = |((own, gaussian), &weight): ((&NormalWishart, &Gaussian), &f64)| {
-        let (kappa, nu) = (own.kappa() + count(weight), own.nu() + count(weight));
-        let mut psi = gaussian.covariance().clone();
-        psi.scale_by(nu - mixture.dim() as f64 - 1.0);
+        // A tied covariance is that of all rows.
+        let of_covariance = if kind == CovarianceType::Tied { rows as f64 } else { count(weight) };
+        let (kappa, nu) = (own.kappa() + count(weight), own.nu() + of_covariance);
+        let psi = gaussian.covariance().times(nu - own.beyond_rows());
         NormalWishart::new(gaussian.mean().to_vec(), kappa, nu, psi).unwrap_or_else(|_| own.clone())
     };
     let parts = prior.components().iter().zip(mixture.components()).zip(mixture.weights());
@@ -98,11 +100,13 @@ fn posterior_of_rows(mixture: &GaussianMixture, rows: u64) -> Posterior {
 
 /// The summaries of `rows` rows with the moments of the mixture.
 fn column_summaries(mixture: &GaussianMixture, rows: u64) -> Vec<ColumnSummary> {
-    let (means, covariances) = (mixture.means(), mixture.covariances());
+    let means = mixture.means();
+    let variances: Vec<Vec<f64>> =
+        mixture.components().iter().map(|own| own.covariance().diagonal()).collect();
     let summary = |j: usize| {
         let parts = || mixture.weights().iter().enumerate();
         let mean: f64 = parts().map(|(i, weight)| weight * means[(i, j)]).sum();
-        let variance = |i: usize| covariances[(i, j, j)] + (means[(i, j)] - mean).powi(2);
+        let variance = |i: usize| variances[i][j] + (means[(i, j)] - mean).powi(2);
         let variance: f64 = parts().map(|(i, weight)| weight * variance(i)).sum();
         ColumnSummary { count: rows, mean, squares: variance * rows as f64 }
     };

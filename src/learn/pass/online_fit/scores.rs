@@ -1,6 +1,7 @@
 //! The scores of a pass, its revisions and its safeguards.
 
 use super::{FinishedPass, OnlineFit, Stage};
+use crate::dist::GaussianMixture;
 use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::state::best_score;
 use crate::learn::{CandidateState, Finished, Health, KComparison, Prequential, RevisionRecord};
@@ -64,6 +65,20 @@ impl OnlineFit {
             Some(FinishedPass::Learned(finished)) => finished[place].as_ref(),
             _ => None,
         }
+    }
+
+    /// The mixture of the K with the best score after the latest row, and the identifiers of its components. `None` before the start.
+    #[doc(hidden)]
+    pub fn present(&self) -> Option<(GaussianMixture, Vec<u64>)> {
+        let Stage::Learning(learning) = &self.stage else { return None };
+        let best = self.best();
+        Some(match self.finished(best) {
+            Some(finished) => (finished.estimate.mixture(), finished.identifiers.all().to_vec()),
+            None => {
+                let candidate = &learning.candidates[best];
+                (candidate.learner.estimate(), candidate.identifiers().all().to_vec())
+            }
+        })
     }
 
     /// Rows that each shard has learned, where the learner of the first K has shards.

@@ -28,12 +28,6 @@ impl OnlineFit {
         Ok(pass)
     }
 
-    /// A copy of this pass, as it is now, that continues with another algorithm or other settings of it.
-    pub(crate) fn continued_with(&self, algorithm: Algorithm) -> Result<Self, LearnError> {
-        let settings = FitSettings { algorithm, ..self.settings.clone() };
-        OnlineFit::restore(settings, self.columns.clone(), self.running_state()?)
-    }
-
     /// Learns rows as [`OnlineFit::advance`] does, with the score that all of them have for the first
     /// K. The pass itself scores no rows that it holds back for validation, so a copy of its learner learns all rows.
     pub(crate) fn advance_and_score(
