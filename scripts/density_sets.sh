@@ -11,7 +11,7 @@ while read -r set test_rows; do
     mkdir -p "$work/test"
     head -n "$((all - test_rows + 1))" "$DATASETS/$set.csv" >"$work/$set.csv"
     { head -n 1 "$DATASETS/$set.csv"; tail -n "$test_rows" "$DATASETS/$set.csv"; } >"$work/test/$set.csv"
-    "$GMM_BMM" compare --data "$work/$set.csv" --test "$work/test/$set.csv" --limit "${ROWS:-2000000}" --k "${K:-20}" \
+    "$GMM_BMM" compare --data "$work/$set.csv" --test "$work/test/$set.csv" --dequantize off --limit "${ROWS:-2000000}" --k "${K:-20}" \
         --algos start,oem_revised,obmm,obmm_revised --out "$RESULTS/density/$set"
 done <<SETS
 power 204928

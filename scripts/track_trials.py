@@ -31,7 +31,7 @@ WORK = pathlib.Path("target/tracks")
 def compare(data, test, out, *options):
     """Compares on one file, and returns each learner's mean test score and how the comparison was made."""
     shutil.rmtree(out, ignore_errors=True)
-    words = [COMMAND, "compare", "--data", data, "--test", test, "--out", out, *map(str, options), "--json", "--quiet"]
+    words = [COMMAND, "compare", "--data", data, "--test", test, "--out", out, "--dequantize", "off", *map(str, options), "--json", "--quiet"]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, words))}\n{done.stderr}")

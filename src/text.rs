@@ -9,7 +9,7 @@ pub(crate) mod number;
 #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
 pub(crate) mod iso8601;
 
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", feature = "csv"))]
 use std::borrow::Cow;
 
 /// A number with its noun: `1 row`, `2 rows`.
@@ -59,7 +59,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// A cell of a CSV file: in quotes if it has a delimiter, a quote or a line end.
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", feature = "csv"))]
 pub(crate) fn csv_cell(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))

@@ -53,7 +53,8 @@ def test_contamination_is_the_share_of_the_learned_rows_that_are_anomalies(mixed
         stream.partial_fit(batch)
     stream.finish()
     np.testing.assert_array_equal(stream.score_samples(X), detector.score_samples(X))
-    assert abs((stream.predict(X) == -1).mean() - share) < 0.1 * share + 1 / len(X)
+    # A sample of 1,000 rows estimates the offset.
+    assert abs((stream.predict(X) == -1).mean() - share) < 3 * np.sqrt(share / 1000)
     again = pickle.loads(pickle.dumps(stream))
     assert again.offset_ == stream.offset_
 

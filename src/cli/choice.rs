@@ -24,7 +24,7 @@ impl OneK {
         self.of(read_model(path)?, path)
     }
 
-    /// The model of the K that is asked for; the file is given for what is said of it.
+    /// The model of the K that is asked for; the file is named in errors.
     pub fn of(&self, model: Model, path: &Path) -> anyhow::Result<Model> {
         let Some(k) = self.k else { return Ok(model) };
         let ks = model.ks();
@@ -66,7 +66,7 @@ pub(super) fn describe_choice(choice: &KComparison, kept: usize, heading: &str) 
     text + &describe_elbow(choice, kept)
 }
 
-/// The elbow in words. Nothing where there are no scores.
+/// The elbow in words. Empty where there are no scores.
 pub(super) fn describe_elbow(choice: &KComparison, best: usize) -> String {
     if !choice.is_scored() {
         return String::new();
@@ -94,7 +94,7 @@ pub(super) fn describe_elbow(choice: &KComparison, best: usize) -> String {
     format!("elbow at K = {k}, {gain}{next}\n")
 }
 
-/// How another K of a model file is used. Nothing where there is one K only.
+/// How another K of a model file is used. Empty where there is only one K.
 pub(super) fn describe_ks(choice: &KComparison, best: usize, resumable: bool) -> String {
     let ks: Vec<usize> = choice.candidates.iter().map(|candidate| candidate.k).collect();
     if ks.len() < 2 {

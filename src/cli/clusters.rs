@@ -50,7 +50,7 @@ impl ClusterArgs {
     }
 }
 
-fn parse_probability(text: &str) -> Result<f64, String> {
+pub(super) fn parse_probability(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
         _ => Err("give a number from 0 to 1".into()),

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use self::learners::LearnerArgs;
 use self::option_values::{
-    DEFAULT_BLIND_PRIOR, Dequantize, Learners, Order, StartChoice, learner_list, parse_alpha,
+    DEFAULT_BLIND_PRIOR, Learners, NoiseChoice, Order, StartChoice, learner_list, parse_alpha,
     parse_blind_prior, parse_dequantize, parse_folds, parse_learners,
 };
 use self::shown::ShownArgs;
@@ -67,7 +67,7 @@ pub(super) struct Args {
     /// columns as it is and with noise, as two sets. 'auto' runs it with noise only, a list names the columns, 'off' adds none.
     #[arg(long, value_name = "auto|both|off|COLUMNS", num_args = 0..=1, default_value = "both",
           default_missing_value = "auto", value_parser = parse_dequantize, help_heading = "Data")]
-    dequantize: Dequantize,
+    dequantize: NoiseChoice,
 
     /// Mark these data as synthetic substitutes in the tables
     #[arg(long, hide_short_help = true, help_heading = "Data")]
@@ -251,7 +251,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 
 /// The result of `--export-folds`.
 #[derive(Debug, Serialize)]
-struct ExportResult {
+struct FoldsResult {
     folder: PathBuf,
     folds: usize,
 }
@@ -264,7 +264,7 @@ fn export(args: &Args, folder: &Path, console: &Console) -> anyhow::Result<()> {
     }
     let folds = export_folds(&plan, folder)
         .with_context(|| format!("cannot write the folds to '{}'", folder.display()))?;
-    let result = ExportResult { folder: folder.to_path_buf(), folds };
+    let result = FoldsResult { folder: folder.to_path_buf(), folds };
     console.result(&result, |result| {
         format!(
             "{} folds written to {}; {FOLDS_FILE} describes them\n",

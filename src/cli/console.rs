@@ -17,7 +17,7 @@ pub(super) struct Console {
     quiet: bool,
 }
 
-/// Says of an error that standard output has failed. The kind, by which a closed pipe is recognised, stays.
+/// The error with the words that standard output has failed. It keeps its kind, by which a closed pipe is recognised.
 pub(super) fn stdout_failed(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }

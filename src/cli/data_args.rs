@@ -6,6 +6,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::console::Console;
+use super::files::StopFlag;
 use super::{usage, usage_error, wording};
 use crate::data::{
     BadCells, BadRows, Block, Catalogue, Circular, ColumnNames, DataError, DataSet, FileShards, Missing,
@@ -52,7 +53,7 @@ pub(super) struct ReadingArgs {
 
     /// What to do with a row that has a cell that is not a number
     ///
-    /// A missing value is no bad cell: --missing is for those.
+    /// A missing value is not a bad cell: --missing is for those.
     #[arg(long, hide_short_help = true, value_enum, default_value_t = BadRows::Refuse, value_name = "HOW")]
     bad_rows: BadRows,
 
@@ -326,6 +327,35 @@ fn opened(rows: Result<RowReader, DataError>, console: &Console) -> anyhow::Resu
     let mut rows = rows.map_err(refused)?;
     tell_notices(&mut rows, console);
     Ok(rows)
+}
+
+/// Rows read at a time.
+const ROWS_AT_A_TIME: usize = 4096;
+
+/// Passes all rows on, block by block, each with the number of rows of the data before it. Then says what was found in them.
+pub(super) fn each_block(
+    rows: &mut RowReader,
+    stop: StopFlag,
+    console: &Console,
+    mut take: impl FnMut(&mut Block, &RowReader, u64) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let bar = console.progress(rows.total_bytes());
+    let mut block = Block::new(rows.columns().len());
+    loop {
+        let before = rows.rows_read() + rows.rows_skipped() + rows.rows_left_out();
+        let read = rows.read_block(&mut block, ROWS_AT_A_TIME);
+        // What writes to a pipe may end with this process, in the middle of a line.
+        stop.check()?;
+        if !read? {
+            break;
+        }
+        take(&mut block, rows, before)?;
+        bar.set_position(rows.bytes_read());
+        bar.set_message(format!("{} rows", rows.rows_read()));
+    }
+    bar.finish_and_clear();
+    tell_end(rows, console);
+    Ok(())
 }
 
 /// Prints the notices that are left, the missing values, and a warning of skipped rows, once all rows are read.

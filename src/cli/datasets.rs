@@ -30,7 +30,7 @@ pub(super) struct Args {
 
 /// A set of the catalogue and the state of its file.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct ListedSet {
     #[serde(flatten)]
     set: &'static DataSet,
     #[serde(flatten)]
@@ -50,7 +50,7 @@ struct Listed {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let sets = Catalogue::built_in().sets();
     let bar = console.progress(args.check.then_some(sets.len() as u64));
-    let listed: Vec<Listed> = sets.iter().map(|set| list(set, args)).inspect(|_| bar.inc(1)).collect();
+    let listed: Vec<ListedSet> = sets.iter().map(|set| list(set, args)).inspect(|_| bar.inc(1)).collect();
     bar.finish_and_clear();
     console.result(&listed, |listed| table(listed))?;
     let bad = listed.iter().filter(|one| one.good == Some(false)).map(|one| one.set.name.as_str());
@@ -62,11 +62,11 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     }
 }
 
-fn list(set: &'static DataSet, args: &Args) -> Listed {
+fn list(set: &'static DataSet, args: &Args) -> ListedSet {
     let path = set.path_in(&args.datasets);
     let present = path.is_file();
     let checked = (args.check && present).then(|| check(set, &path));
-    Listed {
+    ListedSet {
         set,
         reported: Reported::of(&set.name),
         present,
@@ -93,10 +93,10 @@ fn check(set: &DataSet, path: &Path) -> Result<(), String> {
     Err(format!("it has {rows} rows, not {}", set.file_rows()))
 }
 
-fn table(listed: &[Listed]) -> String {
+fn table(listed: &[ListedSet]) -> String {
     let header =
         ["name", "rows", "columns", "present", "licence", "from", "file, or how to get it"].map(String::from);
-    let rows: Vec<[String; 7]> = std::iter::once(header).chain(listed.iter().map(Listed::cells)).collect();
+    let rows: Vec<[String; 7]> = std::iter::once(header).chain(listed.iter().map(ListedSet::cells)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..7).map(width).collect();
     let line = |row: &[String; 7]| {
@@ -110,7 +110,7 @@ fn table(listed: &[Listed]) -> String {
     rows.iter().map(line).collect()
 }
 
-impl Listed {
+impl ListedSet {
     fn cells(&self) -> [String; 7] {
         let set = self.set;
         let present = match (self.present, self.good) {

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::choice::OneK;
-use super::clusters::ClusterArgs;
+use super::clusters::{ClusterArgs, parse_probability};
 use super::console::Console;
-use super::data_args::{DataArgs, MissingResult, tell_end};
-use super::files::{Sink, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
+use super::data_args::{DataArgs, MissingResult, each_block};
+use super::files::{Output, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::{BadRows, Block, Missing, ReadOptions, RowReader};
 use crate::experiment::Units;
@@ -71,7 +71,7 @@ pub(super) struct Args {
     /// Write only rows with a rank of at most R, such as 0.001
     ///
     /// Rows that have no score are not written either; they are counted as without this option.
-    #[arg(long, value_name = "R", requires = "scores", value_parser = parse_rank)]
+    #[arg(long, value_name = "R", requires = "scores", value_parser = parse_probability)]
     max_rank: Option<f64>,
 
     /// Write only the N most unusual rows, the most unusual first
@@ -126,13 +126,6 @@ impl Contamination {
             Ok(share) if 0.0 < share && share <= 0.5 => Ok(Contamination(Some(share))),
             _ => Err("give 'auto' or a number above 0 and at most 0.5, such as 0.01".into()),
         }
-    }
-}
-
-fn parse_rank(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
-        _ => Err("give a number from 0 to 1".into()),
     }
 }
 
@@ -227,9 +220,6 @@ impl Args {
     }
 }
 
-/// Rows read and scored at a time.
-const ROWS_AT_A_TIME: usize = 4096;
-
 const NO_DENSITY: &str = "so far from every component that its density is zero in double precision: look for a wrong unit \
                           or a stray value";
 
@@ -239,7 +229,7 @@ struct Evaluation<'a> {
     scorer: Scorer,
     watched: Option<WatchedModel>,
     stop: StopFlag<'a>,
-    scores: Option<Sink>,
+    scores: Option<Output>,
     selection: Selection,
     scored: Prequential,
     batches: BatchSums,
@@ -257,7 +247,7 @@ impl<'a> Evaluation<'a> {
         rows: &RowReader,
     ) -> anyhow::Result<Self> {
         let stop = StopFlag::new(args.scores.as_deref());
-        let mut scores = args.scores.as_deref().map(Sink::open).transpose()?;
+        let mut scores = args.scores.as_deref().map(Output::open_table).transpose()?;
         if let Some(file) = &mut scores {
             if !args.keep.is_empty() {
                 file.keep_private()?;
@@ -283,16 +273,7 @@ impl<'a> Evaluation<'a> {
     }
 
     fn run(mut self, mut rows: RowReader, console: &Console) -> anyhow::Result<EvalResult> {
-        let bar = console.progress(rows.total_bytes());
-        let mut block = Block::new(self.scorer.columns.len());
-        loop {
-            let before = rows.rows_read() + rows.rows_skipped() + rows.rows_left_out();
-            let read = rows.read_block(&mut block, ROWS_AT_A_TIME);
-            // What writes to a pipe may end with this process, in the middle of a line.
-            self.stop.check()?;
-            if !read? {
-                break;
-            }
+        each_block(&mut rows, self.stop, console, |block, rows, before| {
             if let Some(watched) = &mut self.watched {
                 watched.update(&mut self.scorer, self.args, console);
             }
@@ -300,15 +281,12 @@ impl<'a> Evaluation<'a> {
                 let first = rows.rows_read() - block.rows() as u64;
                 noise.add_to(block.values_mut(), self.scorer.columns.len(), first);
             }
-            self.score(&block, &rows, before)?;
+            self.score(block, rows, before)?;
             if let Some(file) = self.scores.as_mut().filter(|_| self.args.prints_scores()) {
                 file.flush()?;
             }
-            bar.set_position(rows.bytes_read());
-            bar.set_message(format!("{} rows", self.scored.rows));
-        }
-        bar.finish_and_clear();
-        tell_end(&mut rows, console);
+            Ok(())
+        })?;
         if self.without_density > 0 {
             let are = if self.without_density == 1 { "is" } else { "are" };
             console.warn(&format!("{} {are} {NO_DENSITY}", count(self.without_density, "row")));
@@ -321,7 +299,7 @@ impl<'a> Evaluation<'a> {
         let rows_written = self.selection.rows_written();
         if let Some(mut file) = self.scores {
             file.write_all(self.selection.top().concat().as_bytes())?;
-            file.finish()?;
+            file.commit()?;
         }
         Ok(EvalResult {
             rows: self.scored.rows,

@@ -39,7 +39,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct Panel<'a> {
+struct CurveEndpoint<'a> {
     set: String,
     learner: &'a str,
     #[serde(skip)]
@@ -69,15 +69,15 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     }
     file.commit()?;
     figure1(&curves, &args.out)?;
-    let panels: Vec<Panel> = curves.iter().filter_map(panel).collect();
+    let panels: Vec<CurveEndpoint> = curves.iter().filter_map(panel).collect();
     console.result(&panels, |panels| describe(panels, args))?;
     Ok(())
 }
 
-fn panel(curve: &CurveRecord) -> Option<Panel<'_>> {
+fn panel(curve: &CurveRecord) -> Option<CurveEndpoint<'_>> {
     let &(rows, score) = curve.points.last()?;
     let (_, level) = curve.level.as_ref()?;
-    Some(Panel {
+    Some(CurveEndpoint {
         set: curve.data.clone(),
         learner: curve.contender.id(),
         name: curve.contender.name(),
@@ -88,7 +88,7 @@ fn panel(curve: &CurveRecord) -> Option<Panel<'_>> {
     })
 }
 
-fn describe(panels: &[Panel], args: &Args) -> String {
+fn describe(panels: &[CurveEndpoint], args: &Args) -> String {
     let mut names: Vec<&str> = Vec::new();
     panels.iter().for_each(|panel| {
         if !names.contains(&panel.name) {
@@ -96,7 +96,7 @@ fn describe(panels: &[Panel], args: &Args) -> String {
         }
     });
     let of = |name: &str| panels.iter().filter(|panel| panel.name == name).collect::<Vec<_>>();
-    let own: Vec<Vec<&Panel>> = names.iter().map(|name| of(name)).collect();
+    let own: Vec<Vec<&CurveEndpoint>> = names.iter().map(|name| of(name)).collect();
     let mut text = format!("{:<16} {:>10}", "set", "truth");
     names.iter().for_each(|name| text += &format!(" {name:>14}"));
     text += "\n";

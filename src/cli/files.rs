@@ -49,6 +49,7 @@ pub(super) fn create_output(path: &Path) -> anyhow::Result<OutputFile> {
 pub(super) enum Output {
     Stdout(io::BufWriter<io::Stdout>),
     File(OutputFile),
+    Gzip(GzEncoder<OutputFile>),
 }
 
 impl Output {
@@ -60,15 +61,32 @@ impl Output {
         })
     }
 
+    /// The same for a table, which is compressed if the name ends in .gz.
+    pub fn open_table(path: &Path) -> anyhow::Result<Self> {
+        let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        Ok(match Output::open(path)? {
+            // More effort hardly compresses random digits better.
+            Output::File(file) if is_gzip => Output::Gzip(GzEncoder::new(file, Compression::fast())),
+            other => other,
+        })
+    }
+
+    /// Has only its owner read a new file, because rows of the data are written to it.
+    pub fn keep_private(&mut self) -> io::Result<()> {
+        match self {
+            Output::Stdout(_) => Ok(()),
+            Output::File(file) => file.keep_private(),
+            Output::Gzip(encoder) => encoder.get_mut().keep_private(),
+        }
+    }
+
     /// Writes a model and closes the output.
     pub fn write_model(mut self, model: &Model) -> anyhow::Result<()> {
-        match self {
-            Output::File(file) => Ok(model.write_file(file)?),
-            Output::Stdout(_) => {
-                model.write(&mut self)?;
-                Ok(self.commit()?)
-            }
+        if let Output::File(file) = self {
+            return Ok(model.write_file(file)?);
         }
+        model.write(&mut self)?;
+        Ok(self.commit()?)
     }
 
     /// Completes the output: a file appears under its name only now.
@@ -76,6 +94,7 @@ impl Output {
         match self {
             Output::Stdout(mut stdout) => stdout.flush().map_err(stdout_failed),
             Output::File(file) => file.commit(),
+            Output::Gzip(encoder) => encoder.finish()?.commit(),
         }
     }
 }
@@ -85,6 +104,7 @@ impl Write for Output {
         match self {
             Output::Stdout(stdout) => stdout.write(bytes).map_err(stdout_failed),
             Output::File(file) => file.write(bytes),
+            Output::Gzip(encoder) => encoder.write(bytes),
         }
     }
 
@@ -92,72 +112,14 @@ impl Write for Output {
         match self {
             Output::Stdout(stdout) => stdout.flush().map_err(stdout_failed),
             Output::File(file) => file.flush(),
-        }
-    }
-}
-
-/// An output file or standard output; compressed if the name ends in .gz.
-pub(super) struct Sink {
-    to: Compressed,
-}
-
-enum Compressed {
-    No(Output),
-    Gzip(GzEncoder<Output>),
-}
-
-impl Sink {
-    pub fn open(path: &Path) -> anyhow::Result<Self> {
-        let output = Output::open(path)?;
-        let gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-        // More effort hardly compresses random digits better.
-        let to = if gzip {
-            Compressed::Gzip(GzEncoder::new(output, Compression::fast()))
-        } else {
-            Compressed::No(output)
-        };
-        Ok(Sink { to })
-    }
-
-    /// Has only its owner read a new file, because rows of the data are written to it.
-    pub fn keep_private(&mut self) -> io::Result<()> {
-        let output = match &mut self.to {
-            Compressed::No(output) => output,
-            Compressed::Gzip(encoder) => encoder.get_mut(),
-        };
-        match output {
-            Output::File(file) => file.keep_private(),
-            Output::Stdout(_) => Ok(()),
-        }
-    }
-
-    pub fn finish(self) -> anyhow::Result<()> {
-        let output = match self.to {
-            Compressed::No(output) => output,
-            Compressed::Gzip(encoder) => encoder.finish()?,
-        };
-        Ok(output.commit()?)
-    }
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.to {
-            Compressed::No(output) => output.write(bytes),
-            Compressed::Gzip(encoder) => encoder.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match &mut self.to {
-            Compressed::No(output) => output.flush(),
-            Compressed::Gzip(encoder) => encoder.flush(),
+            Output::Gzip(encoder) => encoder.flush(),
         }
     }
 }
 
 /// Whether Ctrl-C was pressed while an output file is written, which is then removed. Standard output has nothing to remove,
 /// so Ctrl-C ends the process at once.
+#[derive(Clone, Copy)]
 pub(super) struct StopFlag<'a>(Option<(&'static AtomicBool, &'a Path)>);
 
 impl<'a> StopFlag<'a> {

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::choice::OneK;
 use super::console::Console;
-use super::data_args::{MissingResult, ReadingArgs, tell_end};
-use super::files::{Sink, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
+use super::data_args::{MissingResult, ReadingArgs, each_block};
+use super::files::{Output, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::{Block, RowReader};
 use crate::dist::GaussianMixture;
@@ -75,9 +75,6 @@ struct ImputeResult {
 /// The column that numbers the draws.
 const DRAW: &str = "draw";
 
-/// Rows read and completed at a time.
-const ROWS_AT_A_TIME: usize = 4096;
-
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let data = std::slice::from_ref(&args.data);
     refuse_sharing_stdin(&args.model, data)?;
@@ -93,29 +90,17 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let model = args.one_k.read(&args.model)?;
     let mut rows = args.reading.open_with_text(&args.data, model.column_names(), console)?;
     let stop = StopFlag::new(Some(&args.out));
-    let mut out = Sink::open(&args.out)?;
+    let mut out = Output::open_table(&args.out)?;
     out.keep_private()?;
-    let bar = console.progress(rows.total_bytes());
     let mut filler = Filler::new(model.estimate(), args);
     write_header(&rows, args.draws.is_some(), &mut out)?;
-    let mut block = Block::new(rows.columns().len());
     let mut written = 0;
-    loop {
-        let read = rows.read_block(&mut block, ROWS_AT_A_TIME);
-        // What writes to a pipe may end with this process, in the middle of a line.
-        stop.check()?;
-        if !read? {
-            break;
-        }
-        out.write_all(filler.fill(&rows, &block))?;
+    each_block(&mut rows, stop, console, |block, rows, _| {
         written += block.rows() as u64;
-        bar.set_position(rows.bytes_read());
-        bar.set_message(format!("{written} rows"));
-    }
-    bar.finish_and_clear();
-    tell_end(&mut rows, console);
+        Ok(out.write_all(filler.fill(rows, block))?)
+    })?;
     anyhow::ensure!(written > 0, "there are no rows to complete");
-    out.finish()?;
+    out.commit()?;
     if is_dash(&args.out) {
         return Ok(());
     }
@@ -130,7 +115,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     Ok(console.result(&result, describe)?)
 }
 
-fn write_header(rows: &RowReader, draws: bool, out: &mut Sink) -> anyhow::Result<()> {
+fn write_header(rows: &RowReader, draws: bool, out: &mut Output) -> anyhow::Result<()> {
     let Some(header) = rows.header_text() else { return Ok(()) };
     let mut line = header.to_vec();
     if draws {

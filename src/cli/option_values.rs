@@ -1,27 +1,26 @@
 //! How options spell the choices of the library.
 
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
-
 use crate::data::{BadRows, Missing};
 use crate::experiment::Units;
 use crate::settings::{CovarianceType, Effort, Moments, StartKind};
 
 macro_rules! spell {
     ($choice:ident: $($variant:ident = $name:literal, $help:literal;)+) => {
-        impl ValueEnum for $choice {
+        impl clap::ValueEnum for $choice {
             fn value_variants<'a>() -> &'a [Self] {
                 &[$($choice::$variant),+]
             }
 
-            fn to_possible_value(&self) -> Option<PossibleValue> {
+            fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
                 Some(match self {
-                    $($choice::$variant => PossibleValue::new($name).help($help),)+
+                    $($choice::$variant => clap::builder::PossibleValue::new($name).help($help),)+
                 })
             }
         }
     };
 }
+
+pub(super) use spell;
 
 spell! { Effort:
     Fast = "fast", "Only the start, as cheap as possible, without revisions";

@@ -374,7 +374,7 @@ fn describe(shown: &Shown) -> String {
     text + &describe_plot(shown)
 }
 
-/// The other K in the file. Nothing where there are none.
+/// The other K in the file. Empty where there are none.
 fn describe_several(shown: &Shown) -> String {
     let candidates = &shown.choice.candidates;
     let others = candidates.iter().filter(|candidate| candidate.k != shown.k);

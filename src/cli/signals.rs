@@ -12,7 +12,7 @@ pub(super) fn on_request_to_stop(handler: impl FnMut() + Send + 'static) {
     }
 }
 
-/// Has a write beyond the limit of a file's size fail, so that it is told with the file's name and the temporary file is
+/// Makes a write beyond the limit of a file's size fail, so that the error names the file and the temporary file is
 /// removed. Otherwise the signal ends the process.
 pub(super) fn ignore_file_size_signal() {
     #[cfg(unix)]

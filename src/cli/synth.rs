@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::console::Console;
-use super::files::{Sink, is_dash, refuse_overwriting};
+use super::files::{Output, is_dash, refuse_overwriting};
 use super::ks::parse_range;
 use super::usage;
 use crate::data::Catalogue;
@@ -148,7 +148,7 @@ fn parse_sets(text: &str) -> Result<PaperSets, String> {
 }
 
 /// One mixture to draw and where its rows go.
-struct Job {
+struct SynthJob {
     /// Its name, if it has one.
     set: Option<String>,
     synth: Synth,
@@ -162,7 +162,7 @@ struct Job {
 
 /// The result of drawing one set.
 #[derive(Debug, Serialize)]
-struct Drawn {
+struct DrawnSet {
     #[serde(skip_serializing_if = "Option::is_none")]
     set: Option<String>,
     rows: u64,
@@ -191,39 +191,39 @@ struct Level {
 /// One set by itself, or several.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Outcome {
-    One(Box<Drawn>),
-    Several { sets: Vec<Drawn> },
+enum SynthResult {
+    One(Box<DrawnSet>),
+    Several { sets: Vec<DrawnSet> },
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let mut jobs = args.jobs(console)?;
     check_paths(&jobs)?;
-    let to_stdout = jobs.iter().flat_map(Job::paths).any(|path| is_dash(path));
+    let to_stdout = jobs.iter().flat_map(SynthJob::paths).any(|path| is_dash(path));
     let several = jobs.len() > 1;
-    let outputs = jobs.iter().map(|job| Outputs::open(job, several)).collect::<Result<Vec<_>, _>>()?;
+    let outputs = jobs.iter().map(|job| SynthFiles::open(job, several)).collect::<Result<Vec<_>, _>>()?;
     let rows = jobs.iter().flat_map(|job| [job.synth.spec().rows, job.test_rows]);
     let bar = console.progress(Some(rows.fold(0, u64::saturating_add)));
     bar.set_message("rows");
     let drawn = jobs.drain(..).zip(outputs).map(|(job, outputs)| job.run(outputs, &bar));
-    let mut drawn = drawn.collect::<anyhow::Result<Vec<Drawn>>>()?;
+    let mut drawn = drawn.collect::<anyhow::Result<Vec<DrawnSet>>>()?;
     bar.finish_and_clear();
     if to_stdout {
         drawn.iter().for_each(|drawn| console.note(drawn.describe().trim_end()));
         return Ok(());
     }
     let outcome = match drawn.pop() {
-        Some(only) if drawn.is_empty() => Outcome::One(Box::new(only)),
-        last => Outcome::Several { sets: drawn.into_iter().chain(last).collect() },
+        Some(only) if drawn.is_empty() => SynthResult::One(Box::new(only)),
+        last => SynthResult::Several { sets: drawn.into_iter().chain(last).collect() },
     };
     Ok(console.result(&outcome, |outcome| match outcome {
-        Outcome::One(drawn) => drawn.describe(),
-        Outcome::Several { sets } => sets.iter().map(Drawn::describe).collect(),
+        SynthResult::One(drawn) => drawn.describe(),
+        SynthResult::Several { sets } => sets.iter().map(DrawnSet::describe).collect(),
     })?)
 }
 
 impl Args {
-    fn jobs(&self, console: &Console) -> anyhow::Result<Vec<Job>> {
+    fn jobs(&self, console: &Console) -> anyhow::Result<Vec<SynthJob>> {
         let OutputArgs { out, missing, test_rows, test_out, truth } = &self.output;
         let test_rows = test_rows.unwrap_or(if self.paper.is_some() { PAPER_TEST_ROWS } else { 0 });
         if test_out.is_some() && test_rows == 0 {
@@ -232,7 +232,7 @@ impl Args {
         let Some(PaperSets(sets)) = &self.paper else {
             let (set, synth) = self.draw_mixture(console)?;
             let (out, test_out, truth) = (out.clone(), test_out.clone(), truth.clone());
-            return Ok(vec![Job { set, synth, missing: *missing, test_rows, out, test_out, truth }]);
+            return Ok(vec![SynthJob { set, synth, missing: *missing, test_rows, out, test_out, truth }]);
         };
         if sets.len() == 1 {
             return Ok(vec![self.paper_job(sets[0], test_rows)?]);
@@ -244,7 +244,7 @@ impl Args {
         }
         let in_folder = |&set: &usize| {
             let folder = out.join(format!("set{set}"));
-            Ok(Job {
+            Ok(SynthJob {
                 out: folder.join("train.csv"),
                 test_out: (test_rows > 0).then(|| folder.join("test.csv")),
                 truth: Some(folder.join("truth.json")),
@@ -254,11 +254,11 @@ impl Args {
         sets.iter().map(in_folder).collect()
     }
 
-    fn paper_job(&self, set: usize, test_rows: u64) -> anyhow::Result<Job> {
+    fn paper_job(&self, set: usize, test_rows: u64) -> anyhow::Result<SynthJob> {
         let fixed = SynthSpec::paper(set).map_err(|error| usage(error.to_string()))?;
         let seed = self.seed.wrapping_add(set as u64 - 1);
         let spec = SynthSpec { seed, rows: self.n.unwrap_or(fixed.rows), ..fixed };
-        Ok(Job {
+        Ok(SynthJob {
             set: Some(format!("paper set {set}")),
             synth: Synth::new(spec).map_err(|error| usage(error.to_string()))?,
             missing: self.output.missing,
@@ -323,20 +323,20 @@ fn place(path: &Path) -> String {
 }
 
 /// Refuses two outputs in one place.
-fn check_paths(jobs: &[Job]) -> anyhow::Result<()> {
-    if jobs.iter().flat_map(Job::paths).filter(|path| is_dash(path)).count() > 1 {
+fn check_paths(jobs: &[SynthJob]) -> anyhow::Result<()> {
+    if jobs.iter().flat_map(SynthJob::paths).filter(|path| is_dash(path)).count() > 1 {
         return Err(usage("'-' is named for two outputs: give each its own"));
     }
-    refuse_overwriting(jobs.iter().flat_map(Job::paths), std::iter::empty())
+    refuse_overwriting(jobs.iter().flat_map(SynthJob::paths), std::iter::empty())
 }
 
-impl Job {
+impl SynthJob {
     fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         [Some(&self.out), self.test_out.as_ref(), self.truth.as_ref()].into_iter().flatten()
     }
 
-    fn run(self, outputs: Outputs, bar: &ProgressBar) -> anyhow::Result<Drawn> {
-        let Outputs { mut training, mut test, truth } = outputs;
+    fn run(self, outputs: SynthFiles, bar: &ProgressBar) -> anyhow::Result<DrawnSet> {
+        let SynthFiles { mut training, mut test, truth } = outputs;
         let missing = self.missing.unwrap_or(0.0);
         write_rows(self.synth.training().missing(missing), Some(&mut training), bar, |_| ())?;
         let mut level = TrueLevel::default();
@@ -346,12 +346,12 @@ impl Job {
             let mut text = Vec::new();
             self.truth_model().write(&mut text)?;
             truth.write_all(&text)?;
-            truth.finish()?;
+            truth.commit()?;
         }
-        test.map_or(Ok(()), Sink::finish)?;
-        training.finish()?;
+        test.map_or(Ok(()), Output::commit)?;
+        training.commit()?;
         let spec = self.synth.spec();
-        Ok(Drawn {
+        Ok(DrawnSet {
             rows: spec.rows,
             columns: self.synth.columns().names.clone(),
             k: spec.k,
@@ -390,25 +390,25 @@ impl Job {
 }
 
 /// The files of a job, opened before anything is drawn.
-struct Outputs {
-    training: Sink,
-    test: Option<Sink>,
-    truth: Option<Sink>,
+struct SynthFiles {
+    training: Output,
+    test: Option<Output>,
+    truth: Option<Output>,
 }
 
-impl Outputs {
-    fn open(job: &Job, make_folder: bool) -> anyhow::Result<Self> {
+impl SynthFiles {
+    fn open(job: &SynthJob, make_folder: bool) -> anyhow::Result<Self> {
         if let Some(folder) = job.out.parent().filter(|_| make_folder) {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make the folder '{}'", folder.display()))?;
         }
-        let test = job.test_out.as_deref().map(Sink::open).transpose()?;
-        let truth = job.truth.as_deref().map(Sink::open).transpose()?;
-        Ok(Outputs { training: Sink::open(&job.out)?, test, truth })
+        let test = job.test_out.as_deref().map(Output::open_table).transpose()?;
+        let truth = job.truth.as_deref().map(Output::open_table).transpose()?;
+        Ok(SynthFiles { training: Output::open_table(&job.out)?, test, truth })
     }
 }
 
-impl Drawn {
+impl DrawnSet {
     fn describe(&self) -> String {
         let name = self.set.as_ref().map_or(String::new(), |set| format!("{set}: "));
         let components = match self.components / self.k {

@@ -51,7 +51,7 @@ pub enum RowProblem {
         column: String,
         /// The cell's text, cut to 40 characters.
         cell: String,
-        /// Why the cell is no use.
+        /// Why the cell cannot be used.
         why: BadCell,
         /// Who chose the column.
         chosen: ChosenBy,
@@ -81,10 +81,10 @@ pub enum ChosenBy {
     Model,
 }
 
-/// Why a cell is no use.
+/// Why a cell cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadCell {
-    /// It is no number.
+    /// It is not a number.
     NotANumber,
     /// It is infinite or too large.
     NotFinite,
@@ -94,7 +94,7 @@ pub enum BadCell {
     Date,
     /// It is out of the range of its circular column.
     OutOfRange,
-    /// It is no weight.
+    /// It is not a weight.
     Weight,
 }
 
@@ -140,7 +140,7 @@ impl fmt::Display for RowProblem {
             RowProblem::Cell { column, cell, why: BadCell::Weight, .. } => {
                 write!(
                     f,
-                    "{cell} in the weight column '{column}' is no weight: it must be 0 or above, and at most 1e15"
+                    "{cell} in the weight column '{column}' is not a weight: it must be 0 or above, and at most 1e15"
                 )
             }
             RowProblem::Missing { column } => write!(f, "the value in column '{column}' is missing"),

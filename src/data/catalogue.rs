@@ -80,7 +80,7 @@ pub enum Source {
     },
 }
 
-/// Where the file of a data set is to be had.
+/// Where to get the file of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
     /// It comes with the source code.
@@ -145,7 +145,7 @@ impl DataSet {
         (self.columns.is_empty() || same_columns) && rows == self.file_rows()
     }
 
-    /// Where its file is to be had.
+    /// Where to get its file.
     pub fn availability(&self) -> Availability {
         match (self.bundled, self.sources.is_empty()) {
             (true, _) => Availability::Bundled,

@@ -89,7 +89,7 @@ pub enum DataError {
         /// What it looks like.
         looks: &'static str,
     },
-    /// The file is no text, and its format is known but cannot be read.
+    /// The file is not text, and its format is known but cannot be read.
     #[error("'{file}' cannot be read as {format}: {what}")]
     Format {
         /// The file.
@@ -449,7 +449,7 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// The error in a file that is no text.
+    /// The error in a file that is not text.
     #[cfg(feature = "csv")]
     pub(super) fn not_in_text(self) -> DataError {
         match self {

@@ -87,7 +87,7 @@ fn is_permutation(pairs: &[(&str, &str)]) -> bool {
     found == wanted
 }
 
-/// A notice of columns that are taken for columns of other names, or none about none.
+/// The notice of columns that are matched with columns of other names; `None` if there are none.
 fn matched_by_order(pairs: &[(&str, &str)]) -> Option<Notice> {
     let owned = |&(found, expected): &(&str, &str)| (found.to_string(), expected.to_string());
     let pairs: Vec<_> = pairs.iter().map(owned).collect();

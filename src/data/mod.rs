@@ -1,6 +1,6 @@
 //! Where rows come from: files of text, arrays and tables, the catalogue of data sets, synthetic rows.
 //!
-//! [`ReadOptions`] open files, patterns of file names and sets of the [`Catalogue`] as one stream of [`RowReader`], or deal them
+//! [`ReadOptions`] open files, patterns of file names and sets of the [`Catalogue`] as one [`RowReader`], or deal them
 //! to shards. [`Prefetch`] reads them on a thread of its own. [`SynthRows`](synth::SynthRows) are drawn from a mixture. Both
 //! are a [`RowSource`].
 //!

@@ -67,7 +67,7 @@ pub enum ColumnContent {
     Words,
     /// True and false.
     Booleans,
-    /// Lists, records or values of another kind that is no number.
+    /// Lists, records or other values that are not numbers.
     Other,
     /// All are empty.
     Nothing,
@@ -116,8 +116,8 @@ impl fmt::Display for Notice {
                         "they hold true and false; to learn from them, write them as 1 and 0",
                     ),
                     ColumnContent::Other => (
-                        "it holds lists or other values that are no numbers",
-                        "they hold lists or other values that are no numbers",
+                        "it holds lists or other values that are not numbers",
+                        "they hold lists or other values that are not numbers",
                     ),
                     ColumnContent::Nothing => {
                         ("it is empty in the first rows", "they are empty in the first rows")

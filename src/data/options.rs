@@ -40,7 +40,7 @@ pub struct ReadOptions {
     pub(super) list_skipped_rows: bool,
     pub(super) prompt: bool,
     pub(super) follow: bool,
-    /// RowReader in the shuffle buffer, and the seed.
+    /// Rows in the shuffle buffer, and the seed.
     pub(super) shuffle: Option<(usize, u64)>,
     datasets: PathBuf,
 }
@@ -137,8 +137,8 @@ impl ReadOptions {
         self
     }
 
-    /// Sets the column that holds the weight of each row, in the same terms: a row of weight `w` counts as `w` rows. It is none of
-    /// the columns of a row; [`Block::weights`](super::Block::weights) has the weights.
+    /// Sets the column that holds the weight of each row, in the same terms: a row of weight `w` counts as `w` rows. It is not one
+    /// of the columns of a row; [`Block::weights`](super::Block::weights) has the weights.
     pub fn weight(mut self, column: impl Into<Option<String>>) -> Self {
         self.weight = column.into();
         self
@@ -245,7 +245,7 @@ impl ReadOptions {
         self
     }
 
-    /// Has the csv crate read every row, without the fast path for plain lines. RowReader and errors are the same, which tests
+    /// Has the csv crate read every row, without the fast path for plain lines. Rows and errors are the same, which tests
     /// check.
     #[doc(hidden)]
     pub fn csv_crate_only(mut self) -> Self {

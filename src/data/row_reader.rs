@@ -43,7 +43,7 @@ pub struct RowReader {
     table: Option<OpenTable>,
     /// Whether an input is a part of a text.
     is_cut: bool,
-    /// Whether rows may be read without a look at each.
+    /// Whether the fast path may read rows.
     takes_plain_rows: bool,
     shape: TableShape,
     /// The columns of a row without its weight.
@@ -366,7 +366,7 @@ impl RowReader {
                             self.rows_left_out += 1;
                             block.skip_one();
                             if self.options.list_skipped_rows {
-                                let gap = table.describe_gap(&self.data_row, &self.shape.of_data.names);
+                                let gap = self.shape.describe_gap(&**table, &self.data_row);
                                 self.listed.push((block.place(block.rows()) - 1, gap.into()));
                             }
                         }
@@ -395,7 +395,7 @@ impl RowReader {
         Ok(())
     }
 
-    /// What a row of the data is after the marks of missing values and the ranges of circular columns. Makes the row of it.
+    /// Applies the marks of missing values and the ranges of circular columns to a row of the data, and makes the row of it.
     fn refine(&mut self, mut step: TableStep) -> TableStep {
         let mut bad = match step {
             TableStep::Row => BadCellCount::default(),
@@ -424,7 +424,7 @@ impl RowReader {
     /// they come from a pipe, which may never end.
     fn refuse_gap(&mut self) -> DataError {
         let table = self.table.as_ref().expect("a row was read from it");
-        let mut value = table.describe_gap(&self.data_row, &self.shape.of_data.names);
+        let mut value = self.shape.describe_gap(&**table, &self.data_row);
         value.counted_all = self.total_bytes.is_some() && self.count_rest();
         value.counts = self.missing.clone();
         DataError::MissingValue(Box::new(value))

@@ -12,6 +12,7 @@ use super::csv::{ColumnSample, TextTable};
 use super::error::DataError;
 use super::input::OpenInput;
 use super::match_columns::choose_expected;
+use super::missing::MissingCounts;
 use super::notice::Notice;
 use super::options::ReadOptions;
 use super::row_texts::RowTexts;
@@ -27,20 +28,20 @@ pub(super) trait RowTable: Send {
     /// The text of the header, if texts are kept, before the first row is read.
     fn header_text(&self) -> Vec<u8>;
 
-    /// The text of the row that [`read_row`](Table::read_row) just read, if it is kept.
+    /// The text of the row that [`read_row`](RowTable::read_row) just read, if it is kept.
     fn text(&self) -> &[u8];
 
     /// An empty list for the texts of this input's rows.
     fn texts(&self) -> RowTexts;
 
-    /// The text of the kept columns in the row that [`read_row`](Table::read_row) just read. A cell that the row does not have
+    /// The text of the kept columns in the row that [`read_row`](RowTable::read_row) just read. A cell that the row does not have
     /// is empty.
     fn kept_cells(&self) -> Vec<String>;
 
-    /// Has [`read_plain`](Table::read_plain) read rows with missing values.
+    /// Has [`read_plain`](RowTable::read_plain) read rows with missing values.
     fn take_gaps(&mut self);
 
-    /// Whether [`read_plain`](Table::read_plain) has read a missing value since the last call.
+    /// Whether [`read_plain`](RowTable::read_plain) has read a missing value since the last call.
     fn has_met_gap(&mut self) -> bool;
 
     /// What a user should know about the rows read.
@@ -51,11 +52,14 @@ pub(super) trait RowTable: Send {
     /// Whether rows that have arrived should be returned now, because the next row would have to be waited for.
     fn would_wait(&self) -> bool;
 
-    /// The bad row that [`read_row`](Table::read_row) just returned.
-    fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow;
+    /// The file, and the line and the number of the row that [`read_row`](RowTable::read_row) just read.
+    fn place(&self) -> (String, Option<u64>, u64);
 
-    /// The missing value in `row`, which [`read_row`](Table::read_row) has just read.
-    fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue;
+    /// How many fields that row has, and how many it should have.
+    fn fields(&self) -> (usize, usize);
+
+    /// The text of the bad cell in a chosen column of that row, and why it cannot be used.
+    fn bad_cell(&self, nth: usize) -> (String, BadCell);
 }
 
 pub(super) type OpenTable = Box<dyn RowTable>;
@@ -86,7 +90,7 @@ impl BadCellCount {
     }
 }
 
-/// What is wrong with a row. [`RowTable::describe`] adds the details.
+/// What is wrong with a row. [`TableShape::describe`] adds the details.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Flaw {
     /// The number of fields.
@@ -167,6 +171,8 @@ pub(super) struct TableShape {
     pub(super) weighted: bool,
     /// The names and positions of the columns whose text is kept.
     pub(super) kept: (Vec<String>, Vec<usize>),
+    /// Who chose the columns.
+    chosen: ChosenBy,
 }
 
 impl TableShape {
@@ -194,8 +200,8 @@ impl TableShape {
         let kept = names.select_all(&options.keep)?;
         let kept = (kept.iter().map(name).collect(), kept);
         let (width, positions) = (samples.len(), choice.positions);
-        let weighted = weight.is_some();
-        Ok((TableShape { of_data, columns, width, positions, weighted, kept }, choice.notices))
+        let (weighted, chosen) = (weight.is_some(), chosen_by(options));
+        Ok((TableShape { of_data, columns, width, positions, weighted, kept, chosen }, choice.notices))
     }
 
     /// Whether rows need no further look: none of their columns is circular, and they have no weight.
@@ -225,16 +231,27 @@ impl TableShape {
 
     /// The bad row that was just read from a table.
     pub(super) fn describe(&self, table: &dyn RowTable, flaw: Flaw) -> BadRow {
-        let mut bad = table.describe(flaw, &self.of_data.names);
-        let (nth, value, why) = match flaw {
-            Flaw::OutOfRange(nth, value) => (nth, value, BadCell::OutOfRange),
-            Flaw::Weight(nth, value) => (nth, value, BadCell::Weight),
-            Flaw::Fields | Flaw::Cell(_) => return bad,
+        let shown =
+            |value: f64| if value.is_nan() { "a missing value".to_string() } else { value.to_string() };
+        let (nth, (cell, why), chosen) = match flaw {
+            Flaw::Fields => {
+                let (found, expected) = table.fields();
+                return bad_row(table, RowProblem::Fields { found, expected });
+            }
+            Flaw::Cell(nth) => (nth, table.bad_cell(nth), self.chosen),
+            Flaw::OutOfRange(nth, value) => (nth, (shown(value), BadCell::OutOfRange), ChosenBy::User),
+            Flaw::Weight(nth, value) => (nth, (shown(value), BadCell::Weight), ChosenBy::User),
         };
-        let cell = if value.is_nan() { "a missing value".to_string() } else { value.to_string() };
-        bad.problem =
-            RowProblem::Cell { column: self.of_data.names[nth].clone(), cell, why, chosen: ChosenBy::User };
-        bad
+        let column = self.of_data.names[nth].clone();
+        bad_row(table, RowProblem::Cell { column, cell, why, chosen })
+    }
+
+    /// The first missing value in `row`, which was just read from a table.
+    pub(super) fn describe_gap(&self, table: &dyn RowTable, row: &[f64]) -> MissingValue {
+        let nth = row.iter().position(|value| value.is_nan()).unwrap_or_default();
+        let ((file, line, row), names) = (table.place(), &self.of_data.names);
+        let counts = MissingCounts::new(names);
+        MissingValue { file, line, row, column: names[nth].clone(), counts, counted_all: false }
     }
 
     /// Where these columns, and those whose text is kept, are in a later input.
@@ -261,6 +278,11 @@ impl TableShape {
             (false, false) => Ok((self.positions.clone(), self.kept.1.clone())),
         }
     }
+}
+
+fn bad_row(table: &dyn RowTable, problem: RowProblem) -> BadRow {
+    let (file, line, row) = table.place();
+    BadRow { file, line, row, problem }
 }
 
 /// The largest weight of a row.
@@ -313,7 +335,7 @@ fn circular_of(
 }
 
 /// Who chose the columns.
-pub(super) fn chosen_by(options: &ReadOptions) -> ChosenBy {
+fn chosen_by(options: &ReadOptions) -> ChosenBy {
     match &options.expected {
         _ if !options.columns.is_empty() => ChosenBy::User,
         Some(_) => ChosenBy::Model,

@@ -34,7 +34,7 @@ pub enum ExperimentError {
         /// In the plan.
         ours: String,
     },
-    /// No records where they were to be.
+    /// A folder without records.
     #[error("there are no records in '{}': name a folder that a comparison was run into", folder.display())]
     NoRecords {
         /// The folder.
@@ -46,7 +46,7 @@ pub enum ExperimentError {
         /// The folder.
         folder: PathBuf,
     },
-    /// A file where a folder was to be.
+    /// A file in the place of a folder.
     #[error("'{}' is a file, and results need a folder: name another", path.display())]
     NotAFolder {
         /// The file.

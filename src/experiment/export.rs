@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use super::external::{FoldFiles, PROTOCOL};
 use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
-use super::split::Split;
+use super::split::FoldRows;
 
 /// The name of the file that describes the exported folds.
 pub const FOLDS_FILE: &str = "folds.json";
 
 /// The contents of the file [`FOLDS_FILE`].
 #[derive(Debug, Serialize)]
-struct Exported {
+struct FoldsFile {
     format: &'static str,
     version: u32,
     /// Of the files' form.
@@ -52,14 +52,14 @@ pub fn export_folds(plan: &Plan, folder: &Path) -> io::Result<usize> {
             folds.push(export_fold(plan, set, fold, folder)?);
         }
     }
-    let exported = Exported { format: "gmm-bmm folds", version: 1, protocol: PROTOCOL, folds };
+    let exported = FoldsFile { format: "gmm-bmm folds", version: 1, protocol: PROTOCOL, folds };
     // Written last: it says that the files are complete.
     fs::write(folder.join(FOLDS_FILE), serde_json::to_string_pretty(&exported)? + "\n")?;
     Ok(exported.folds.len())
 }
 
 fn export_fold(plan: &Plan, set: &PlannedSet, fold: usize, folder: &Path) -> io::Result<ExportedFold> {
-    let split = Split::new(plan, set, fold);
+    let split = FoldRows::new(plan, set, fold);
     let data = &set.record.data;
     if !is_folder_name(data) {
         let what = format!("the data set '{data}' has no name for a folder");

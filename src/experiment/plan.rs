@@ -9,7 +9,7 @@ use super::error::ExperimentError;
 use super::external::{ExternalLearner, Launcher};
 use super::index::{RecordIndex, SetIndex};
 use super::record::{CellRecord, CellSettings, DataRecord};
-use super::split::{Split, fitting_rows};
+use super::split::{FoldRows, fitting_rows};
 use crate::hash::{FNV_EMPTY, fnv_add, mix_bits};
 use crate::learn::BlindPrior;
 
@@ -209,7 +209,7 @@ impl Plan {
     fn check_rows_against(&self, set: &PlannedSet, recorded: &SetIndex) -> Result<(), ExperimentError> {
         let of_fold: BTreeMap<usize, &CellRecord> = recorded.cells().map(|cell| (cell.fold, cell)).collect();
         for (fold, cell) in of_fold.into_iter().filter(|(fold, _)| *fold < self.fold_count()) {
-            let split = Split::new(self, set, fold);
+            let split = FoldRows::new(self, set, fold);
             let gaps = split.gap_jacobians();
             same(
                 &format!("conversion of scores of '{}'", set.record.data),

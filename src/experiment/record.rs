@@ -233,6 +233,31 @@ pub struct TestSummary {
 }
 
 impl CellRecord {
+    /// A cell without results.
+    pub fn empty(data: impl Into<String>, contender: Contender, k: usize, fold: usize) -> Self {
+        CellRecord {
+            data: data.into(),
+            fold,
+            contender,
+            k,
+            tuned: None,
+            train_rows: 0,
+            validation: None,
+            prequential: None,
+            test: Vec::new(),
+            summary: None,
+            log_jacobian: 0.0,
+            gap_jacobians: None,
+            start_seconds: 0.0,
+            learn_seconds: 0.0,
+            machine_seconds: None,
+            guarded: 0,
+            marginals: None,
+            measured: None,
+            failure: None,
+        }
+    }
+
     /// Whether it has scores, but not those of single rows.
     pub fn lacks_rows(&self) -> bool {
         self.test.is_empty() && self.summary.is_some()

@@ -13,7 +13,7 @@ use crate::stats::{ColumnSummary, LogUnits, mean};
 const ROWS_PER_VALIDATION_ROW: usize = 10;
 
 /// The rows of one fold.
-pub(super) struct Split {
+pub(super) struct FoldRows {
     /// Training rows in the order in which they are learned; the last of them are the validation rows.
     pub train: Array2<f64>,
     /// Test rows in file order.
@@ -22,15 +22,15 @@ pub(super) struct Split {
     pub fitting_rows: usize,
 }
 
-impl Split {
-    pub fn new(plan: &Plan, set: &PlannedSet, fold: usize) -> Split {
+impl FoldRows {
+    pub fn new(plan: &Plan, set: &PlannedSet, fold: usize) -> FoldRows {
         let (train, test) = indices(plan, set, fold);
         let test = match &set.test {
             Some(rows) => rows.clone(),
             None => set.rows.select(Axis(0), &test),
         };
         let fitting_rows = fitting_rows(train.len());
-        Split { train: set.rows.select(Axis(0), &train), test, fitting_rows }
+        FoldRows { train: set.rows.select(Axis(0), &train), test, fitting_rows }
     }
 
     /// Training rows that are not validation rows.
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn the_last_tenth_of_the_training_rows_are_validation_rows() {
         let plan = plan_of(100, 10);
-        let split = Split::new(&plan, &plan.sets[0], 0);
+        let split = FoldRows::new(&plan, &plan.sets[0], 0);
         assert_eq!((split.fitting().nrows(), split.validation().nrows(), split.test.nrows()), (81, 9, 10));
     }
 }

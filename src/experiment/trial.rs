@@ -9,11 +9,11 @@ use ndarray::{ArrayView2, Axis, s};
 
 use self::starts::Starts;
 use super::contender::{ALPHAS, Contender, PLAIN_STARTS, Structure, Way};
-use super::external::{ExternalLearner, Job, Measured, Missing};
+use super::external::{ExternalLearner, Job, Measured, Unscored};
 use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
 use super::record::{CellRecord, CellSettings, GapJacobians};
 use super::revising::{Course, Revising};
-use super::split::Split;
+use super::split::FoldRows;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
     Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start,
@@ -31,18 +31,18 @@ pub(super) struct Trial<'a> {
     fold: usize,
     k: usize,
     seed: u64,
-    split: Split,
+    split: FoldRows,
     log_jacobian: f64,
     gap_jacobians: Option<GapJacobians>,
     /// Fitted ones and blind ones, once they are needed.
     starts: [Option<Starts>; 2],
     /// What learners with revisions learn from all training rows, where the start takes all of them.
-    of_starts: Vec<(Structure, Learned)>,
+    of_starts: Vec<(Structure, CellResult)>,
 }
 
 /// The result of a learner on all training rows.
 #[derive(Clone)]
-struct Learned {
+struct CellResult {
     mixture: GaussianMixture,
     tuned: Option<f64>,
     validation: f64,
@@ -67,7 +67,7 @@ pub(super) struct Curve {
 
 impl<'a> Trial<'a> {
     pub fn new(plan: &'a Plan, set: &'a PlannedSet, fold: usize, k: usize) -> Self {
-        let split = Split::new(plan, set, fold);
+        let split = FoldRows::new(plan, set, fold);
         let seed = plan.start_seed(set, fold, k);
         let (log_jacobian, gap_jacobians) = (split.log_jacobian(), split.gap_jacobians());
         let (starts, of_starts) = ([None, None], Vec::new());
@@ -108,26 +108,12 @@ impl<'a> Trial<'a> {
 
     /// The record of a cell without results.
     fn empty_cell(&self, contender: &Contender) -> CellRecord {
+        let k = if contender.learns_k() { 0 } else { self.k };
         CellRecord {
-            data: self.set.record.data.clone(),
-            fold: self.fold,
-            contender: contender.clone(),
-            k: if contender.learns_k() { 0 } else { self.k },
-            tuned: None,
             train_rows: self.split.train.nrows(),
-            validation: None,
-            prequential: None,
-            test: Vec::new(),
-            summary: None,
             log_jacobian: self.log_jacobian,
             gap_jacobians: self.gap_jacobians.clone(),
-            start_seconds: 0.0,
-            learn_seconds: 0.0,
-            machine_seconds: None,
-            guarded: 0,
-            marginals: None,
-            measured: None,
-            failure: None,
+            ..CellRecord::empty(&self.set.record.data, contender.clone(), k, self.fold)
         }
     }
 
@@ -148,7 +134,7 @@ impl<'a> Trial<'a> {
             seed: self.seed_of(structure) % SEEDS_OF_COMMANDS,
             stop,
         };
-        let run = || -> Result<CellRecord, Missing> {
+        let run = || -> Result<CellRecord, Unscored> {
             let first = job.run(self.split.fitting(), self.split.validation(), false)?;
             let learned = job.run(self.split.train.view(), self.split.test.view(), true)?;
             Ok(CellRecord {
@@ -162,11 +148,11 @@ impl<'a> Trial<'a> {
         };
         match run() {
             Ok(cell) => Some(cell),
-            Err(Missing::Failed(failure)) => {
+            Err(Unscored::Failed(failure)) => {
                 let measured = Some(Measured::default());
                 Some(CellRecord { failure: Some(failure), measured, ..empty.clone() })
             }
-            Err(Missing::Stopped) => None,
+            Err(Unscored::Stopped) => None,
         }
     }
 
@@ -239,7 +225,7 @@ impl<'a> Trial<'a> {
         default_start_rows(self.k, self.split.train.ncols()).min(self.train_rows())
     }
 
-    fn learn_em(&self, structure: Structure) -> Result<Learned, LearnError> {
+    fn learn_em(&self, structure: Structure) -> Result<CellResult, LearnError> {
         let starts = match structure {
             Structure::Fixed | Structure::Blind => PLAIN_STARTS,
             _ => self.plan.settings.em_restarts,
@@ -258,7 +244,7 @@ impl<'a> Trial<'a> {
         };
         let first = learn(self.split.fitting(), starts.min(VALIDATION_RESTARTS))?;
         let (fit, learn_seconds) = timed(self.plan.repeat, || learn(self.split.train.view(), starts))?;
-        Ok(Learned {
+        Ok(CellResult {
             mixture: fit.mixture,
             tuned: None,
             validation: mean_score(&first.mixture, self.split.validation()),
@@ -270,9 +256,9 @@ impl<'a> Trial<'a> {
         })
     }
 
-    fn learn_start(&mut self) -> Result<Learned, LearnError> {
+    fn learn_start(&mut self) -> Result<CellResult, LearnError> {
         let starts = self.starts(Structure::Fixed)?.clone();
-        Ok(Learned {
+        Ok(CellResult {
             mixture: starts.all.mixture.clone(),
             tuned: None,
             validation: mean_score(&starts.fitting.mixture, self.split.validation()),
@@ -290,7 +276,7 @@ impl<'a> Trial<'a> {
         values: &[f64],
         algorithm: Tunable,
         structure: Structure,
-    ) -> Result<Learned, LearnError> {
+    ) -> Result<CellResult, LearnError> {
         let starts = self.starts(structure)?.clone();
         let (tuned, algorithm, validation) = self.choose(values, algorithm, &starts.fitting)?;
         let learn = || {
@@ -305,7 +291,7 @@ impl<'a> Trial<'a> {
             Algorithm::Odmm(odmm) => self.seconds_of_slowest_shard(&odmm, &starts.all)?,
             _ => None,
         };
-        Ok(Learned {
+        Ok(CellResult {
             mixture,
             tuned,
             validation,
@@ -349,7 +335,7 @@ impl<'a> Trial<'a> {
         values: &[f64],
         algorithm: Tunable,
         structure: Structure,
-    ) -> Result<Learned, LearnError> {
+    ) -> Result<CellResult, LearnError> {
         let known =
             self.of_starts.iter().find(|(known, _)| *known == structure).map(|(_, known)| known.clone());
         let candidates = self.candidates(values, algorithm);
@@ -364,7 +350,7 @@ impl<'a> Trial<'a> {
         let train = self.split.train.view();
         let prequential = revising.prequential(algorithm, train, self.half())?.mean().map(bounded);
         if let Some(learned) = known {
-            return Ok(Learned { tuned, prequential, ..learned });
+            return Ok(CellResult { tuned, prequential, ..learned });
         }
         let fitting = revising.learn(algorithm, self.split.fitting())?;
         let validation = mean_score(&fitting.mixture, self.split.validation());
@@ -376,7 +362,7 @@ impl<'a> Trial<'a> {
         };
         let (passed, learn_seconds) = timed(self.plan.repeat, learn)?;
         let has_started = passed.has_started;
-        let learned = Learned {
+        let learned = CellResult {
             mixture: passed.mixture,
             tuned,
             validation,

@@ -1,17 +1,31 @@
 //! Consecutive rows in memory, and their weights.
 
+use crate::linalg::has_gaps;
+
 /// Consecutive rows, one after the other, and their weights if they have any. A row of weight `w` counts as `w` rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rows<'a> {
     values: &'a [f64],
     dim: usize,
     weights: Option<&'a [f64]>,
+    /// Whether a check has found that no value is missing.
+    is_complete: bool,
 }
 
 impl<'a> Rows<'a> {
     /// Rows of `dim` numbers.
     pub fn new(values: &'a [f64], dim: usize) -> Self {
-        Rows { values, dim, weights: None }
+        Rows { values, dim, weights: None, is_complete: false }
+    }
+
+    /// The same rows with the result of a check, so that they are not checked again.
+    pub(in crate::learn) fn checked(self, is_complete: bool) -> Self {
+        Rows { is_complete, ..self }
+    }
+
+    /// Whether a value is missing.
+    pub(in crate::learn) fn have_gaps(&self) -> bool {
+        !self.is_complete && has_gaps(self.values)
     }
 
     /// The same rows with these weights, one for each.

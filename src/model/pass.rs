@@ -11,7 +11,7 @@ use crate::learn::{
 /// What a checkpoint holds in addition to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// Of the rows of the data that were read before it was saved.
+    /// The fingerprint of the rows that were read before it was saved.
     pub rows: Fingerprint,
     /// The learning curve so far, where one is traced.
     pub curve: Vec<CurvePoint>,

@@ -25,13 +25,13 @@ const MAX_CORRELATIONS: usize = 200_000;
 pub(super) struct Content {
     heading: String,
     facts: Vec<(&'static str, String)>,
-    columns: Vec<Column>,
+    columns: Vec<PageColumn>,
     /// Columns and components that are left out, because there are too many.
     columns_left_out: usize,
     components_left_out: usize,
     /// The heaviest first; outlier components together last.
-    clusters: Vec<Cluster>,
-    components: Vec<Component>,
+    clusters: Vec<PageCluster>,
+    components: Vec<PageComponent>,
     /// For each component, the correlations below the diagonal, row by row: base64 of little-endian 16-bit integers, of which
     /// 32767 is 1.
     correlations: String,
@@ -40,21 +40,21 @@ pub(super) struct Content {
     row_clusters: Vec<usize>,
     /// Of how many rows those are a sample.
     rows_in_all: u64,
-    course: Course,
+    course: PageCourse,
     by_k: Vec<ScoreOfK>,
     k: usize,
     findings: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Column {
+struct PageColumn {
     name: String,
     mean: f64,
     unit: f64,
 }
 
 #[derive(Serialize)]
-struct Cluster {
+struct PageCluster {
     /// `None` for the outlier components.
     name: Option<u64>,
     weight: f64,
@@ -63,7 +63,7 @@ struct Cluster {
 }
 
 #[derive(Serialize)]
-struct Component {
+struct PageComponent {
     identifier: u64,
     /// The place of its cluster.
     cluster: usize,
@@ -74,10 +74,10 @@ struct Component {
 
 /// The course of the prequential score.
 #[derive(Default, Serialize)]
-struct Course {
+struct PageCourse {
     /// Rows seen, and the mean score of the rows since the last point.
     points: Vec<(f64, f64)>,
-    revisions: Vec<Revision>,
+    revisions: Vec<PageRevision>,
     alarms: Vec<Alarm>,
 }
 
@@ -89,7 +89,7 @@ struct Alarm {
 }
 
 #[derive(Serialize)]
-struct Revision {
+struct PageRevision {
     rows: u64,
     reason: Reason,
     gain: Option<f64>,
@@ -112,7 +112,7 @@ impl Content {
             None => whole.clone(),
         };
         let (mixture, labels) = (model.estimate(), model.labels(options.clusters));
-        let shown = Shown::of(&model, &mixture);
+        let shown = PageRows::of(&model, &mixture);
         let order = mixture.heaviest_first();
         let outliers = labels.clusters().count();
         let place = |component: usize| labels.clusters().of(component).unwrap_or(outliers);
@@ -162,15 +162,15 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
 }
 
 /// The columns that are shown, with the mean and unit of each.
-struct Shown {
+struct PageRows {
     columns: Vec<usize>,
     means: Vec<f64>,
     units: Vec<f64>,
 }
 
-impl Shown {
+impl PageRows {
     /// All columns, or those in which the components differ most if there are too many.
-    fn of(model: &Model, mixture: &GaussianMixture) -> Shown {
+    fn of(model: &Model, mixture: &GaussianMixture) -> PageRows {
         let summaries = || model.summaries().iter();
         let (means, units): (Vec<f64>, Vec<f64>) = summaries().map(|s| (s.mean, s.unit())).unzip();
         let k = mixture.k().min(MAX_COMPONENTS);
@@ -185,12 +185,13 @@ impl Shown {
         columns.sort_by(|&a, &b| spreads[b].total_cmp(&spreads[a]));
         columns.truncate(most);
         columns.sort_unstable();
-        Shown { columns, means, units }
+        PageRows { columns, means, units }
     }
 
-    fn described(&self, model: &Model) -> Vec<Column> {
+    fn described(&self, model: &Model) -> Vec<PageColumn> {
         let names = model.column_names().names;
-        let column = |&j: &usize| Column { name: names[j].clone(), mean: self.means[j], unit: self.units[j] };
+        let column =
+            |&j: &usize| PageColumn { name: names[j].clone(), mean: self.means[j], unit: self.units[j] };
         self.columns.iter().map(column).collect()
     }
 
@@ -199,10 +200,16 @@ impl Shown {
         short((value - self.means[j]) / self.units[j])
     }
 
-    fn component(&self, mixture: &GaussianMixture, labels: &Labels, j: usize, cluster: usize) -> Component {
+    fn component(
+        &self,
+        mixture: &GaussianMixture,
+        labels: &Labels,
+        j: usize,
+        cluster: usize,
+    ) -> PageComponent {
         let (part, weight) = (&mixture.components()[j], mixture.weights()[j]);
         let variances = part.covariance().diagonal();
-        Component {
+        PageComponent {
             identifier: labels.identifiers()[j],
             cluster,
             weight: short(weight),
@@ -211,7 +218,7 @@ impl Shown {
         }
     }
 
-    fn clusters(&self, mixture: &GaussianMixture, labels: &Labels) -> Vec<Cluster> {
+    fn clusters(&self, mixture: &GaussianMixture, labels: &Labels) -> Vec<PageCluster> {
         let clusters = labels.clusters();
         let named =
             (0..clusters.count()).map(|i| (Some(labels.cluster_name(i)), clusters.members(i).collect()));
@@ -221,7 +228,7 @@ impl Shown {
     }
 
     /// The moments of some components together.
-    fn cluster(&self, mixture: &GaussianMixture, name: Option<u64>, members: &[usize]) -> Cluster {
+    fn cluster(&self, mixture: &GaussianMixture, name: Option<u64>, members: &[usize]) -> PageCluster {
         let weight: f64 = members.iter().map(|&j| mixture.weights()[j]).sum();
         let moments = |c: usize| {
             let mean_of = |j: usize| (mixture.components()[j].mean()[c] - self.means[c]) / self.units[c];
@@ -233,7 +240,7 @@ impl Shown {
             (short(mean), short(members.iter().map(|&j| square(j)).sum::<f64>().sqrt()))
         };
         let (mean, spread) = self.columns.iter().map(|&c| moments(c)).unzip();
-        Cluster { name, weight: short(weight), mean, spread }
+        PageCluster { name, weight: short(weight), mean, spread }
     }
 
     fn correlations(&self, mixture: &GaussianMixture, components: &[usize]) -> String {
@@ -275,7 +282,7 @@ impl Shown {
 }
 
 /// The scores of the K that is shown, from all K of the pass.
-fn course(whole: &Model, model: &Model) -> Course {
+fn course(whole: &Model, model: &Model) -> PageCourse {
     let changes = model.data_changes();
     let alarm = |change: &DataChange| Alarm { row: change.row, kind: Some(change.kind) };
     let mut alarms: Vec<Alarm> = changes.iter().flat_map(|changes| changes.list.iter().map(alarm)).collect();
@@ -284,7 +291,7 @@ fn course(whole: &Model, model: &Model) -> Course {
         alarms.push(Alarm { row: changes.first, kind: None });
     }
     let kept = model.revisions().filter(|revision| revision.kept);
-    let revisions = kept.map(|record| Revision {
+    let revisions = kept.map(|record| PageRevision {
         rows: record.rows,
         reason: record.reason,
         gain: record.validation_gain.map(short),
@@ -292,7 +299,7 @@ fn course(whole: &Model, model: &Model) -> Course {
     });
     let place = whole.choice().candidates.iter().position(|rated| rated.k == model.k());
     let points = place.map_or(Vec::new(), |place| whole.score_course(place));
-    Course {
+    PageCourse {
         points: points.into_iter().map(|(rows, score)| (rows.round(), (1e4 * score).round() / 1e4)).collect(),
         revisions: revisions.collect(),
         alarms,

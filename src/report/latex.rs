@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::analysis::SIGNIFICANCE;
 use super::analysis::Summary;
-use super::tables::{self, Cell, Table};
+use super::tables::{self, Table, TableCell};
 use crate::text::printable;
 
 pub(super) fn render(summary: &Summary) -> String {
@@ -45,7 +45,7 @@ fn caption(summary: &Summary, table: &Table) -> String {
     escape(&caption)
 }
 
-fn cell(cell: &Cell) -> String {
+fn cell(cell: &TableCell) -> String {
     let number = escape(&cell.text);
     let number = if cell.best { format!("\\textbf{{{number}}}") } else { number };
     let aside =

@@ -93,10 +93,10 @@ pub enum ReportError {
 }
 
 /// A format of the report: the text of a file, from the figures and the pictures of each data set.
-type Format = fn(&Summary, &[Vec<Picture>]) -> String;
+type Render = fn(&Summary, &[Vec<Picture>]) -> String;
 
 /// The files of a report except its pictures. To add a format, write its module and add a line here.
-const FORMATS: &[(&str, Format)] = &[
+const FORMATS: &[(&str, Render)] = &[
     ("loglik.csv", |summary, _| csv::cells(summary)),
     ("table.csv", |summary, _| csv::scores(summary)),
     ("table.tex", |summary, _| latex::render(summary)),

@@ -14,7 +14,7 @@ use crate::text::number::{self, NONE, fixed, p_value, significant};
 pub(super) struct Table {
     pub caption: String,
     pub head: Vec<String>,
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<TableCell>>,
     /// How many columns at the left hold text; the rest hold numbers.
     pub text_columns: usize,
     /// The columns of the paper's figures.
@@ -30,7 +30,7 @@ impl Table {
 
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Cell {
+pub(super) struct TableCell {
     pub text: String,
     /// A second figure: below the first, or in brackets if there is one line only.
     pub aside: Option<String>,
@@ -38,13 +38,13 @@ pub(super) struct Cell {
     pub arrow: &'static str,
 }
 
-impl Cell {
+impl TableCell {
     fn new(text: impl Into<String>) -> Self {
-        Cell { text: text.into(), ..Cell::default() }
+        TableCell { text: text.into(), ..TableCell::default() }
     }
 
     fn of(value: Option<f64>, write: impl Fn(f64) -> String) -> Self {
-        Cell::new(value.map_or_else(|| NONE.to_string(), write))
+        TableCell::new(value.map_or_else(|| NONE.to_string(), write))
     }
 
     /// The whole cell in one line.
@@ -78,12 +78,12 @@ pub(super) fn scores(summary: &Summary) -> Table {
     let common_units = units.first().filter(|_| units.len() == 1);
     let row = |set: &SetSummary| {
         let own_units = common_units.is_none().then(|| format::units(set.units).to_string());
-        let mut row = vec![Cell { aside: own_units, ..Cell::new(title(&set.data)) }];
+        let mut row = vec![TableCell { aside: own_units, ..TableCell::new(title(&set.data)) }];
         row.extend(paper.cells(&set.paper, |score| fixed(score, 2)));
         for contender in &summary.contenders {
             let entry = set.entry(contender);
             let mut cell =
-                Cell::new(entry.and_then(|entry| shown(entry, decimals)).unwrap_or(NONE.to_string()));
+                TableCell::new(entry.and_then(|entry| shown(entry, decimals)).unwrap_or(NONE.to_string()));
             if let Some(entry) = entry {
                 if let (None, Some(failed)) = (&entry.score, entry.failures.first()) {
                     cell.text = failed.failure.short().to_string();
@@ -151,13 +151,14 @@ pub(super) fn times(summary: &Summary) -> Table {
     head.extend(spread.iter().map(|contender| format!("{} on {shards} machines", contender.name())));
     let row = |set: &SetSummary| {
         let k = set.time_k(summary.reference.as_ref());
-        let mut row = vec![Cell::new(title(&set.data)), Cell::of(k.map(|k| k as f64), |k| fixed(k, 0))];
+        let mut row =
+            vec![TableCell::new(title(&set.data)), TableCell::of(k.map(|k| k as f64), |k| fixed(k, 0))];
         row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
         for contender in &summary.contenders {
             let seconds = k.and_then(|k| median_seconds(set, contender, k));
             let ratio = k.and_then(|k| ratio(set, summary, contender, k));
             let aside = ratio.map(|ratio| format!("{}×", number::ratio(ratio)));
-            row.push(Cell { aside, ..Cell::of(seconds, significant) });
+            row.push(TableCell { aside, ..TableCell::of(seconds, significant) });
         }
         for contender in &spread {
             let seconds = k.and_then(|k| machine_seconds(set, contender, k));
@@ -166,7 +167,7 @@ pub(super) fn times(summary: &Summary) -> Table {
             let ratio = seconds.zip(of_reference).map(|(own, other)| own / other);
             let aside =
                 ratio.filter(|ratio| ratio.is_finite()).map(|ratio| format!("{}×", number::ratio(ratio)));
-            row.push(Cell { aside, ..Cell::of(seconds, significant) });
+            row.push(TableCell { aside, ..TableCell::of(seconds, significant) });
         }
         row
     };
@@ -235,26 +236,29 @@ pub(super) fn details(summary: &Summary) -> Table {
         for entry in &set.entries {
             let Some(score) = &entry.score else {
                 let failed = entry.failures.first().map_or(NONE, |failed| failed.failure.short());
-                let mut row =
-                    vec![Cell::new(title(&set.data)), Cell::new(entry.contender.name()), Cell::new(failed)];
-                row.resize(head.len(), Cell::new(NONE));
+                let mut row = vec![
+                    TableCell::new(title(&set.data)),
+                    TableCell::new(entry.contender.name()),
+                    TableCell::new(failed),
+                ];
+                row.resize(head.len(), TableCell::new(NONE));
                 rows.push(row);
                 continue;
             };
             rows.push(vec![
-                Cell::new(title(&set.data)),
-                Cell::new(entry.contender.name()),
-                Cell::new(format::list_of_k(&entry.chosen)),
-                Cell::new(format::elbow(entry.elbow)),
-                Cell { best: is_best(set, entry, 4), ..Cell::new(fixed(score.mean, 4)) },
-                Cell::of(score.standard_error, |error| fixed(error, 4)),
-                Cell::of(score.seed_error, |error| fixed(error, 4)),
-                Cell::new(difference(entry)),
-                Cell::of(entry.p_value, p_value),
-                Cell::of(entry.p_holm, p_value),
-                Cell::of(entry.effect_size, |effect| fixed(effect, 3)),
-                Cell::of(score.tuned, significant),
-                Cell::new(significant(score.learn_seconds.median)),
+                TableCell::new(title(&set.data)),
+                TableCell::new(entry.contender.name()),
+                TableCell::new(format::list_of_k(&entry.chosen)),
+                TableCell::new(format::elbow(entry.elbow)),
+                TableCell { best: is_best(set, entry, 4), ..TableCell::new(fixed(score.mean, 4)) },
+                TableCell::of(score.standard_error, |error| fixed(error, 4)),
+                TableCell::of(score.seed_error, |error| fixed(error, 4)),
+                TableCell::new(difference(entry)),
+                TableCell::of(entry.p_value, p_value),
+                TableCell::of(entry.p_holm, p_value),
+                TableCell::of(entry.effect_size, |effect| fixed(effect, 3)),
+                TableCell::of(score.tuned, significant),
+                TableCell::new(significant(score.learn_seconds.median)),
             ]);
         }
     }
@@ -315,9 +319,9 @@ impl PaperHead {
         names.iter().zip(self.0).filter(|(_, there)| *there).map(|(name, _)| name.to_string()).collect()
     }
 
-    fn cells(&self, row: &PaperColumns, write: impl Fn(f64) -> String) -> Vec<Cell> {
+    fn cells(&self, row: &PaperColumns, write: impl Fn(f64) -> String) -> Vec<TableCell> {
         let there = values(row).into_iter().zip(self.0).filter(|(_, there)| *there);
-        there.map(|(value, _)| Cell::of(value, &write)).collect()
+        there.map(|(value, _)| TableCell::of(value, &write)).collect()
     }
 }
 

@@ -69,7 +69,7 @@ fn rendered(content: &Table, colour: bool) -> String {
 }
 
 /// In a column with marks every cell reserves room for them, so that the digits stay aligned.
-fn text(cell: &tables::Cell, width_of_arrows: usize, colour: bool) -> String {
+fn text(cell: &tables::TableCell, width_of_arrows: usize, colour: bool) -> String {
     let star = if cell.best && !colour { "*" } else { "" };
     let below =
         cell.aside.as_ref().map_or(String::new(), |aside| format!("\n{aside}{:width_of_arrows$}", ""));

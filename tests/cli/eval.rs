@@ -40,20 +40,6 @@ fn scores_have_a_mean_and_a_standard_error() {
     assert!(column(&text, 2).iter().all(|component| identifiers.contains(component)));
 }
 
-#[test]
-fn the_standard_error_allows_for_neighbours_that_are_alike() {
-    let place = Workplace::new();
-    place.write("rows.csv", &as_csv(&runs(60_000, 3), &["a", "b"]));
-    place.run("fit --data rows.csv --k 1 --out model.json").success();
-    let result = place.json("eval --model model.json --data rows.csv --scores scores.csv");
-    let scores = column(&place.read("scores.csv"), 1);
-    let by_runs: Vec<f64> = scores.chunks_exact(500).map(|run| run.iter().sum()).collect();
-    let ratio = number(&result["standard_error"]) / standard_error_by_runs(&by_runs, 500.0);
-    assert!((0.7..1.4).contains(&ratio), "{ratio}");
-    let by_rows = standard_error_by_runs(&scores, 1.0);
-    assert!(number(&result["standard_error"]) > 4.0 * by_rows, "{by_rows}");
-}
-
 /// The cells of a column of a scores file.
 fn column(text: &str, index: usize) -> Vec<f64> {
     text.lines().skip(1).map(|line| line.split(',').nth(index).unwrap().parse().unwrap()).collect()
@@ -401,19 +387,6 @@ fn a_large_model_is_shown_on_one_screen() {
     assert!(screen.contains("weight: fraction of the rows; "), "{screen}");
     let by_overlap = &place.json("show model.json")["by_overlap"];
     assert!(by_overlap.as_array().unwrap().len() > 2, "{by_overlap}");
-}
-
-#[test]
-fn a_closed_pipe_is_a_quiet_end() {
-    let place = with_model();
-    let binary = assert_cmd::cargo::cargo_bin!("gmm-bmm");
-    let line = format!("{} show model.json | true", binary.display());
-    let output = std::process::Command::new("sh")
-        .args(["-c", &line])
-        .current_dir(place.folder.path())
-        .output()
-        .unwrap();
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

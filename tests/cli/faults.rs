@@ -318,22 +318,6 @@ fn ctrl_c_leaves_no_part_of_a_table_behind() {
 }
 
 #[test]
-fn ctrl_c_ends_a_comparison_with_its_records() {
-    let place = with_rows(2000);
-    let line = "compare --data rows.csv --k 2..6 --folds 5 --algos start,obmm --out out --threads 1";
-    let child = binary(&place, line).spawn().unwrap();
-    let records = place.path("out/records.jsonl");
-    let count = || fs::read_to_string(&records).map_or(0, |text| text.lines().count());
-    wait_until("a record", || count() > 3);
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
-    assert!(said(&output).contains("they are kept in 'out'"), "{}", said(&output));
-    assert!(count() > 3 && fs::read(&records).unwrap().ends_with(b"\n"));
-    place.run("compare --from-records out").success();
-}
-
-#[test]
 fn a_second_ctrl_c_ends_at_once() {
     let place = with_rows(60_000);
     // A start of many rows and components takes long.

@@ -373,7 +373,7 @@ fn the_density_of_a_command_is_checked_also_with_gaps() {
     let learner = "mine=sh -c 'test -s \"$1\" && awk -f score.awk \"$2\" >\"$3\"' sh {train} {test} {scores}";
     place
         .command(
-            "compare --data rows.csv --missing marginal --k 1 --folds 2 --algos start --out out --learner",
+            "compare --data rows.csv --missing marginal --k 1 --folds 2 --dequantize off --algos start --out out --learner",
         )
         .arg(learner)
         .assert()

@@ -213,7 +213,7 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
 class _Sample:
     """A sample of the learned rows, in which heavy rows are more probable. It does not depend on how rows are cut into batches."""
 
-    MAX_ROWS = 2000
+    MAX_ROWS = 1000
 
     def __init__(self):
         self.rows = self.weights = None

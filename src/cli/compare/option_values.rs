@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
+use crate::cli::option_values::spell;
 use crate::experiment::{Contender, Units};
 use crate::learn::BlindPrior;
 use crate::report::{Pairs, SelectRule};
@@ -133,39 +134,15 @@ impl ValueEnum for ShownUnits {
     }
 }
 
-impl ValueEnum for SelectRule {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[SelectRule::Validation, SelectRule::Evidence, SelectRule::Paper]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, help) = match self {
-            SelectRule::Validation => {
-                ("validation", "In each fold by the score of validation rows, a part of the training rows")
-            }
-            SelectRule::Evidence => {
-                ("evidence", "In each fold by the score of training rows just before they are learned")
-            }
-            SelectRule::Paper => (
-                "paper",
-                "As in the paper: the first K that the next one does not significantly improve on, by the test rows of all folds",
-            ),
-        };
-        Some(PossibleValue::new(name).help(help))
-    }
+spell! { SelectRule:
+    Validation = "validation", "In each fold by the score of validation rows, a part of the training rows";
+    Evidence = "evidence", "In each fold by the score of training rows just before they are learned";
+    Paper = "paper", "As in the paper: the first K that the next one does not significantly improve on, by the test rows of all folds";
 }
 
-impl ValueEnum for Pairs {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Pairs::Rows, Pairs::Folds]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Pairs::Rows => PossibleValue::new("rows").help("The scores of test rows"),
-            Pairs::Folds => PossibleValue::new("folds").help("The mean scores of folds"),
-        })
-    }
+spell! { Pairs:
+    Rows = "rows", "The scores of test rows";
+    Folds = "folds", "The mean scores of folds";
 }
 
 pub(super) fn parse_folds(text: &str) -> Result<u16, String> {
@@ -176,20 +153,20 @@ pub(super) fn parse_folds(text: &str) -> Result<u16, String> {
 
 /// The value of `--dequantize`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Dequantize {
+pub(super) enum NoiseChoice {
     Off,
     Auto,
     Both,
     Columns(Vec<String>),
 }
 
-pub(super) fn parse_dequantize(text: &str) -> Result<Dequantize, String> {
+pub(super) fn parse_dequantize(text: &str) -> Result<NoiseChoice, String> {
     Ok(match text {
-        "off" => Dequantize::Off,
-        "auto" => Dequantize::Auto,
-        "both" => Dequantize::Both,
+        "off" => NoiseChoice::Off,
+        "auto" => NoiseChoice::Auto,
+        "both" => NoiseChoice::Both,
         "" => return Err("give 'auto', 'both', 'off' or names of columns".into()),
-        list => Dequantize::Columns(list.split(',').map(|name| name.trim().to_string()).collect()),
+        list => NoiseChoice::Columns(list.split(',').map(|name| name.trim().to_string()).collect()),
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Args;
 use super::learners::check_programs;
-use super::option_values::{Dequantize, Order, parse_contender};
+use super::option_values::{NoiseChoice, Order, parse_contender};
 use crate::cli::console::Console;
 use crate::cli::data_args::tell_end;
 use crate::cli::{usage, usage_error, wording};
@@ -181,7 +181,7 @@ impl Args {
     ) -> anyhow::Result<Vec<PlannedSet>> {
         let names = &set.record.columns;
         let found: Vec<DiscreteColumn> = match &self.dequantize {
-            Dequantize::Off => {
+            NoiseChoice::Off => {
                 let found = find_discrete_columns(set.rows.view(), names);
                 if let Some(Finding::DiscreteColumns { columns }) = &found {
                     set.record.discrete = columns.clone();
@@ -189,13 +189,13 @@ impl Args {
                 console.tell(found);
                 Vec::new()
             }
-            Dequantize::Auto => find_discrete(set.rows.view()),
-            Dequantize::Both => {
+            NoiseChoice::Auto => find_discrete(set.rows.view()),
+            NoiseChoice::Both => {
                 let found = find_discrete(set.rows.view());
                 set.record.discrete = found.iter().map(|found| names[found.column].clone()).collect();
                 found
             }
-            Dequantize::Columns(wanted) => {
+            NoiseChoice::Columns(wanted) => {
                 let chosen = (0..names.len()).filter(|&column| wanted.contains(&names[column]));
                 chosen.filter_map(|column| discrete_column(set.rows.view(), column)).collect()
             }
@@ -206,7 +206,7 @@ impl Args {
         let spread: Vec<(String, f64)> = found.iter().map(|f| (names[f.column].clone(), f.quantum)).collect();
         let list: Vec<String> =
             spread.iter().map(|(name, quantum)| format!("'{name}' ({quantum})")).collect();
-        let both = self.dequantize == Dequantize::Both;
+        let both = self.dequantize == NoiseChoice::Both;
         console.note(&format!(
             "{}: noise of one quantum is added to the discrete columns {}{}",
             set.record.data,
@@ -223,7 +223,7 @@ impl Args {
     }
 
     fn check_named_columns(&self, sets: &[PlannedSet]) -> anyhow::Result<()> {
-        let Dequantize::Columns(wanted) = &self.dequantize else { return Ok(()) };
+        let NoiseChoice::Columns(wanted) = &self.dequantize else { return Ok(()) };
         let has = |name: &String| sets.iter().any(|set| set.record.columns.contains(name));
         match wanted.iter().find(|name| !has(name)) {
             None => Ok(()),

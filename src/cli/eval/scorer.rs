@@ -23,7 +23,7 @@ pub(super) struct Scorer {
     pub columns: ColumnNames,
     pub seed: u64,
     estimate: GaussianMixture,
-    /// Which scores instead of the estimate.
+    /// Scores instead of the estimate, if it is there.
     predictive: Option<StudentMixture>,
     units: LogUnits,
     /// The noise of discrete columns, if the model was learned with it.
@@ -31,9 +31,9 @@ pub(super) struct Scorer {
     ranks: Option<RankTable>,
     /// For each component: its identifier, and the fields of cluster and outlier.
     labels: Vec<(u64, String)>,
-    /// If rows are written.
+    /// Only if rows are written.
     clusters: Option<Clusters>,
-    /// If the scores are explained.
+    /// Only if the scores are explained.
     deviations: Option<Deviations>,
     /// The score of anomalies and its offset, if that is asked for.
     anomaly: Option<(AnomalyScore, f64)>,

@@ -5,10 +5,10 @@ use std::io::Write;
 use ndarray::{Array2, s};
 use serde::Serialize;
 
-use super::{Args, ROWS_AT_A_TIME, cells};
+use super::{Args, cells};
 use crate::cli::console::Console;
-use crate::cli::data_args::{MissingResult, tell_end};
-use crate::cli::files::{Sink, StopFlag};
+use crate::cli::data_args::{MissingResult, each_block};
+use crate::cli::files::{Output, StopFlag};
 use crate::cli::{usage, usage_error};
 use crate::data::{Block, RowReader, select_columns};
 use crate::dist::GaussianMixture;
@@ -40,16 +40,27 @@ pub(super) fn run(args: &Args, model: &Model, console: &Console) -> anyhow::Resu
     let Some(expected) = all.subset(&given) else {
         return Err(usage("--target names one of the two columns of a circular column: name both"));
     };
-    let rows = args.data.open_with(model.seed(), Some(expected), console, |options| args.adapt(options))?;
+    let mut rows =
+        args.data.open_with(model.seed(), Some(expected), console, |options| args.adapt(options))?;
     let levels = args.interval.map_or(Vec::new(), |share| vec![0.5 - 0.5 * share, 0.5 + 0.5 * share]);
     let stop = StopFlag::new(args.scores.as_deref());
     let path = args.scores.as_deref().ok_or_else(|| usage("--target needs --scores"))?;
     let target_names = names(&targets);
-    let mut writer =
-        Writer { mixture: model.estimate(), given, targets, target_names, levels, out: Sink::open(path)? };
-    let (rows, written) = writer.run(args, rows, &stop, console)?;
+    let out = Output::open_table(path)?;
+    let mut writer = Writer { mixture: model.estimate(), given, targets, target_names, levels, out };
+    writer.write_header(args, &rows)?;
+    let mut written = 0;
+    each_block(&mut rows, stop, console, |block, rows, before| {
+        written += block.rows() as u64;
+        writer.write_block(block, rows, before)?;
+        if args.prints_scores() {
+            writer.out.flush()?;
+        }
+        Ok(())
+    })?;
+    anyhow::ensure!(written > 0 || args.follow, "there are no rows to predict columns of");
     let Writer { given, target_names, out, mixture, .. } = writer;
-    out.finish()?;
+    out.commit()?;
     if args.prints_scores() {
         return Ok(());
     }
@@ -72,43 +83,10 @@ struct Writer {
     targets: Vec<usize>,
     target_names: Vec<String>,
     levels: Vec<f64>,
-    out: Sink,
+    out: Output,
 }
 
 impl Writer {
-    /// Returns the reader at its end, and the number of rows with a prediction.
-    fn run(
-        &mut self,
-        args: &Args,
-        mut rows: RowReader,
-        stop: &StopFlag,
-        console: &Console,
-    ) -> anyhow::Result<(RowReader, u64)> {
-        self.write_header(args, &rows)?;
-        let bar = console.progress(rows.total_bytes());
-        let mut block = Block::new(self.given.len());
-        let mut written = 0;
-        loop {
-            let before = rows.rows_read() + rows.rows_skipped() + rows.rows_left_out();
-            let read = rows.read_block(&mut block, ROWS_AT_A_TIME);
-            stop.check()?;
-            if !read? {
-                break;
-            }
-            self.write_block(&block, &rows, before)?;
-            if args.prints_scores() {
-                self.out.flush()?;
-            }
-            written += block.rows() as u64;
-            bar.set_position(rows.bytes_read());
-            bar.set_message(format!("{written} rows"));
-        }
-        bar.finish_and_clear();
-        tell_end(&mut rows, console);
-        anyhow::ensure!(written > 0 || args.follow, "there are no rows to predict columns of");
-        Ok((rows, written))
-    }
-
     fn write_header(&mut self, args: &Args, rows: &RowReader) -> anyhow::Result<()> {
         if !args.keep.is_empty() {
             self.out.keep_private()?;

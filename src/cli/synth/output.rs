@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use crate::cli::Interrupted;
-use crate::cli::files::Sink;
+use crate::cli::files::Output;
 use crate::cli::pass::watch_for_interrupt;
 use crate::data::synth::SynthRows;
 use crate::data::{Block, RowSource};
@@ -18,7 +18,7 @@ const BLOCK_VALUES: usize = 1 << 20;
 /// Draws all rows, passes each block to `see`, and writes it to `sink` if there is one.
 pub(super) fn write_rows(
     mut rows: SynthRows,
-    mut sink: Option<&mut Sink>,
+    mut sink: Option<&mut Output>,
     bar: &ProgressBar,
     mut see: impl FnMut(&Block),
 ) -> anyhow::Result<()> {

@@ -136,7 +136,7 @@ impl BatchPlan {
         }
         let length = u64::try_from(length).map_err(|_| short())?;
         let mut unpacked = Vec::new();
-        // What the length claims is not believed: the bytes must be there.
+        // The length is not trusted: the bytes must be there.
         match codec {
             Codec::Lz4 => {
                 lz4_flex::frame::FrameDecoder::new(packed).take(length).read_to_end(&mut unpacked)?

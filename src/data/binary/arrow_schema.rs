@@ -26,7 +26,7 @@ pub(super) enum Type {
     Views,
     /// Bytes of the integer, and what it counts.
     Moment(usize, Unit),
-    /// It can be left out, but not be read.
+    /// It can be skipped but not read.
     Unreadable(Content),
 }
 
@@ -70,7 +70,7 @@ impl Field {
     }
 }
 
-/// What a column takes of a batch.
+/// How much of a batch a column takes.
 #[derive(Default)]
 struct Layout {
     nodes: usize,

@@ -63,7 +63,7 @@ impl NpyHeader {
         if text.len() as u64 != length {
             return Err(ENDS_EARLY.into());
         }
-        let text = String::from_utf8(text).map_err(|_| "the header is no text".to_string())?;
+        let text = String::from_utf8(text).map_err(|_| "the header is not text".to_string())?;
         let begin = 8 + length_bytes as u64 + length;
         Entries::read(&text).ok_or_else(|| malformed(&text))?.header(begin)
     }

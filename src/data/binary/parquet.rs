@@ -63,7 +63,7 @@ enum Type {
     Boolean,
     Text,
     Moment(Unit),
-    /// It can be left out, but not be read.
+    /// It can be skipped but not read.
     Unreadable(Content),
 }
 

@@ -3,17 +3,17 @@ use std::io;
 
 use super::{Chunk, Column, Format, TableSource};
 use crate::data::MAX_VALUE;
-use crate::data::bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
+use crate::data::bad_row::BadCell;
 use crate::data::block::Block;
 use crate::data::columns::Names;
 use crate::data::csv::{ColumnSample, SAMPLE_LINES};
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
-use crate::data::missing::MissingCounts;
 use crate::data::notice::{ColumnContent as Content, Notice};
 use crate::data::options::{BadCells, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{BadCellCount, Flaw, RowTable, TableShape, TableStep, chosen_by};
+use crate::data::table::{BadCellCount, Flaw, RowTable, TableShape, TableStep};
+use crate::text::csv_cell;
 
 /// Numbers that are read at a time, unless a row alone has more: 4 MiB.
 const CHUNK_NUMBERS: usize = 1 << 19;
@@ -48,8 +48,6 @@ pub(in crate::data) struct BinaryTable {
     has_met_gap: bool,
     /// Whether a bad cell is a missing value.
     takes_bad_cells: bool,
-    /// Who chose the columns.
-    chosen: ChosenBy,
     /// Rows given out, and those before the part that is read.
     rows: u64,
     /// The last row, if it is bad.
@@ -141,7 +139,6 @@ impl BinaryTable {
             takes_gaps: options.missing == Missing::Marginal,
             has_met_gap: false,
             takes_bad_cells: options.bad_cells == BadCells::Missing,
-            chosen: chosen_by(options),
             rows,
             bad_row: Vec::new(),
         })
@@ -334,31 +331,16 @@ impl RowTable for BinaryTable {
         self.prompt && self.at == self.chunk.rows && !self.source.holds_row()
     }
 
-    fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
-        let problem = match flaw {
-            Flaw::Fields | Flaw::OutOfRange(..) | Flaw::Weight(..) => {
-                RowProblem::Fields { found: 0, expected: columns.len() }
-            }
-            Flaw::Cell(nth) => RowProblem::Cell {
-                column: columns[nth].clone(),
-                cell: format!("{:?}", self.bad_row[nth]),
-                why: BadCell::NotFinite,
-                chosen: self.chosen,
-            },
-        };
-        BadRow { file: self.file.clone(), line: None, row: self.rows, problem }
+    fn place(&self) -> (String, Option<u64>, u64) {
+        (self.file.clone(), None, self.rows)
     }
 
-    fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
-        let nth = row.iter().position(|value| value.is_nan()).unwrap_or_default();
-        MissingValue {
-            file: self.file.clone(),
-            line: None,
-            row: self.rows,
-            column: columns[nth].clone(),
-            counts: MissingCounts::new(columns),
-            counted_all: false,
-        }
+    fn fields(&self) -> (usize, usize) {
+        (self.positions.len(), self.positions.len())
+    }
+
+    fn bad_cell(&self, nth: usize) -> (String, BadCell) {
+        (format!("{:?}", self.bad_row[nth]), BadCell::NotFinite)
     }
 }
 
@@ -381,13 +363,10 @@ fn write_cells<'a>(cells: impl ExactSizeIterator<Item = &'a str>, out: &mut Vec<
         if i > 0 {
             out.push(b',');
         }
-        // An empty line would be no row.
-        if cell.contains([',', '"', '\n', '\r']) || alone && cell.is_empty() {
-            out.push(b'"');
-            out.extend_from_slice(cell.replace('"', "\"\"").as_bytes());
-            out.push(b'"');
-        } else {
-            out.extend_from_slice(cell.as_bytes());
+        match alone && cell.is_empty() {
+            // An empty line would be no row.
+            true => out.extend_from_slice(b"\"\""),
+            false => out.extend_from_slice(csv_cell(cell).as_bytes()),
         }
     }
 }

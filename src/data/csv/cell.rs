@@ -146,22 +146,7 @@ mod tests {
 
     #[test]
     fn words_and_what_is_not_finite_are_refused() {
-        for cell in [
-            "",
-            " ",
-            "x",
-            "NaN",
-            "nan",
-            "inf",
-            "-Infinity",
-            "1e999",
-            "1_000",
-            "0x10",
-            "1,5",
-            "1 2",
-            "--1",
-            "\u{a0}1",
-        ] {
+        for cell in "| |x|NaN|nan|inf|-Infinity|1e999|1_000|0x10|1,5|1 2|--1|\u{a0}1".split('|') {
             assert_eq!(parse_number(cell.as_bytes()), None, "{cell}");
         }
         assert_eq!(parse_number(b"\xff1"), None);

@@ -9,7 +9,7 @@ use crate::data::block::Block;
 
 /// The position of a field that is not read: outside of every row.
 const NOWHERE: usize = usize::MAX;
-/// Numbers that a block grows by. To grow by one row of few columns takes as long as to read a number.
+/// Numbers that a block grows by: to grow by one short row takes as long as to read a number.
 const NUMBERS_AT_A_TIME: usize = 512;
 
 /// Reads plain lines of one table.
@@ -207,19 +207,7 @@ mod tests {
 
     #[test]
     fn reading_stops_before_a_line_that_is_not_plain() {
-        for odd in [
-            "\n",
-            " \n",
-            "1\n",
-            "1,2,3\n",
-            "1,\n",
-            ",1\n",
-            "1,x\n",
-            "1,nan\n",
-            "\"1\",2\n",
-            "1,2\"\n",
-            "1,1e999\n",
-        ] {
+        for odd in "\n| \n|1\n|1,2,3\n|1,\n|,1\n|1,x\n|1,nan\n|\"1\",2\n|1,2\"\n|1,1e999\n".split('|') {
             assert_eq!(read(&format!("7,8\n{odd}9,10\n"), 2, &[0, 1], 9), (vec![7.0, 8.0], 4), "{odd:?}");
         }
         assert_eq!(read("7,8\n\"a\nb\",8\n", 2, &[1], 9), (vec![8.0], 4));

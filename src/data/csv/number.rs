@@ -85,7 +85,7 @@ pub(super) fn leading_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
     }
     let mut w = value_of(eight, count);
     if count == 8 {
-        // Numbers written to the last digit have 15 to 18 digits. How many is no branch, because the processor would often
+        // Numbers written to the last digit have 15 to 18 digits. Their number is not a branch: the processor would often
         // mispredict it.
         let eight = eight_bytes(window, 9);
         let more = digit_count(eight);
@@ -306,25 +306,9 @@ mod tests {
 
     #[test]
     fn plain_numbers_are_read_here() {
-        for text in [
-            "0",
-            "-0",
-            "7",
-            "-12.5",
-            "0.1",
-            "5.",
-            ".5",
-            "007",
-            "1e5",
-            "1.25E-7",
-            "-6.190031619141795",
-            "0.00009471058003163635",
-            "1424696631913248572",
-            "1.234567890123456789e+00",
-            "0.000",
-            "12345678",
-            "123456789012345.6",
-        ] {
+        let texts = "0 -0 7 -12.5 0.1 5. .5 007 1e5 1.25E-7 -6.190031619141795 0.00009471058003163635 \
+                     1424696631913248572 1.234567890123456789e+00 0.000 12345678 123456789012345.6";
+        for text in texts.split(' ') {
             assert!(number(text).is_some(), "{text}");
             assert_same_bits(text);
         }
@@ -332,22 +316,7 @@ mod tests {
 
     #[test]
     fn what_takes_a_closer_look_is_left_to_others() {
-        for text in [
-            "",
-            "-",
-            ".",
-            "-.",
-            "+1",
-            " 1",
-            "x",
-            "nan",
-            "inf",
-            "1e",
-            "1e+",
-            "1e99999",
-            "e5",
-            "12345678901234567890",
-        ] {
+        for text in "|-|.|-.|+1| 1|x|nan|inf|1e|1e+|1e99999|e5|12345678901234567890".split('|') {
             assert_eq!(number(text), None, "{text}");
         }
         assert_eq!(leading_number(b"1.5\n", b'\n'), None, "too near the end");
@@ -356,16 +325,9 @@ mod tests {
 
     #[test]
     fn the_usual_forms_are_read_without_a_closer_look() {
-        for text in [
-            "0",
-            "-12.5",
-            ".5",
-            "1234567",
-            "-1234567.125",
-            "1.25E-7",
-            "-6.190031619141795",
-            "0.000947105800316",
-        ] {
+        let texts = "0 -12.5 .5 1234567 -1234567.125 1.25E-7 -6.190031619141795 \
+                     0.000947105800316";
+        for text in texts.split(' ') {
             for text in [text.to_string(), format!("{:.18e}", text.parse::<f64>().unwrap())] {
                 let after = format!("{text}\n{}", "7".repeat(WINDOW));
                 let bits =

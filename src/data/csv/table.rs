@@ -7,16 +7,16 @@ use super::detect::{Delimiter, Layout};
 use super::fast_lines::PlainLines;
 use super::records::{RecordError, Records, line_ends};
 use super::sample::{Sampled, take_sample};
-use crate::data::bad_row::{BadRow, ChosenBy, MissingValue, RowProblem};
+use crate::data::bad_row::BadCell;
 use crate::data::block::Block;
 use crate::data::columns::Names;
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
-use crate::data::missing::{MissingCounts, MissingMarks};
+use crate::data::missing::MissingMarks;
 use crate::data::notice::Notice;
 use crate::data::options::{BadCells, BadRows, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{BadCellCount, Flaw, RowTable, TableShape, TableStep, chosen_by};
+use crate::data::table::{BadCellCount, Flaw, RowTable, TableShape, TableStep};
 
 /// One open input.
 pub(in crate::data) struct TextTable {
@@ -35,8 +35,6 @@ pub(in crate::data) struct TextTable {
     width: usize,
     /// The byte between fields.
     delimiter: u8,
-    /// Who chose the columns.
-    chosen: ChosenBy,
     /// Whether bad rows are skipped.
     skips_bad_rows: bool,
     rules: CellRules,
@@ -128,7 +126,6 @@ impl TextTable {
         } else {
             PlainLines::new(delimiter, width, &positions)
         };
-        let chosen = chosen_by(options);
         if options.follow {
             records.read_by_line();
         }
@@ -143,7 +140,6 @@ impl TextTable {
             prompt,
             width,
             delimiter,
-            chosen,
             skips_bad_rows: options.bad_rows == BadRows::Skip,
             rules: CellRules {
                 marks: MissingMarks::new(&options.missing_marks),
@@ -271,31 +267,17 @@ impl RowTable for TextTable {
         self.prompt && !self.records.holds_line()
     }
 
-    fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
-        let record = self.records.record();
-        let problem = match flaw {
-            Flaw::Fields | Flaw::OutOfRange(..) | Flaw::Weight(..) => {
-                RowProblem::Fields { found: record.len(), expected: self.width }
-            }
-            Flaw::Cell(nth) => {
-                let cell = record.get(self.positions[nth]).unwrap_or_default();
-                let (column, why) = (columns[nth].clone(), why_bad(cell));
-                RowProblem::Cell { column, cell: shown(cell), why, chosen: self.chosen }
-            }
-        };
-        BadRow { file: self.file.clone(), line: Some(self.records.line()), row: self.rows, problem }
+    fn place(&self) -> (String, Option<u64>, u64) {
+        (self.file.clone(), Some(self.records.line()), self.rows)
     }
 
-    fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
-        let nth = row.iter().position(|value| value.is_nan()).unwrap_or_default();
-        MissingValue {
-            file: self.file.clone(),
-            line: Some(self.records.line()),
-            row: self.rows,
-            column: columns[nth].clone(),
-            counts: MissingCounts::new(columns),
-            counted_all: false,
-        }
+    fn fields(&self) -> (usize, usize) {
+        (self.records.record().len(), self.width)
+    }
+
+    fn bad_cell(&self, nth: usize) -> (String, BadCell) {
+        let cell = self.records.record().get(self.positions[nth]).unwrap_or_default();
+        (shown(cell), why_bad(cell))
     }
 
     fn header_text(&self) -> Vec<u8> {

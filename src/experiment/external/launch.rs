@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Missing, PROTOCOL, Step};
+use super::{Failure, PROTOCOL, Step, Unscored};
 
 /// A program that runs another one and measures it.
 ///
@@ -70,18 +70,18 @@ const GRACE: Duration = Duration::from_millis(200);
 
 impl Launch<'_> {
     /// Runs the command. A command that ends while the comparison is asked to stop has not failed.
-    pub fn run(&self) -> Result<Usage, Missing> {
+    pub fn run(&self) -> Result<Usage, Unscored> {
         match self.launch() {
-            Err(Missing::Failed(Failure::Status { .. } | Failure::NotStarted { .. }))
+            Err(Unscored::Failed(Failure::Status { .. } | Failure::NotStarted { .. }))
                 if self.stops_soon() =>
             {
-                Err(Missing::Stopped)
+                Err(Unscored::Stopped)
             }
             ended => ended,
         }
     }
 
-    fn launch(&self) -> Result<Usage, Missing> {
+    fn launch(&self) -> Result<Usage, Unscored> {
         let report = self.folder.join("usage.json");
         let not_started = |error: std::io::Error| Failure::NotStarted { message: error.to_string() };
         let (program, first) = self
@@ -115,12 +115,12 @@ impl Launch<'_> {
     }
 
     /// Waits for the end, or ends the command if the comparison is asked to stop.
-    fn wait(&self, mut child: Child) -> Result<ExitStatus, Missing> {
+    fn wait(&self, mut child: Child) -> Result<ExitStatus, Unscored> {
         let mut input = child.stdin.take();
         let mut pause = Duration::from_millis(1);
         loop {
             match child.try_wait() {
-                Ok(Some(_)) if input.is_none() => return Err(Missing::Stopped),
+                Ok(Some(_)) if input.is_none() => return Err(Unscored::Stopped),
                 Ok(Some(status)) => return Ok(status),
                 Ok(None) => {}
                 Err(error) => return Err(Failure::NotStarted { message: error.to_string() }.into()),
@@ -150,7 +150,7 @@ impl Launch<'_> {
         }
     }
 
-    fn judge(&self, usage: Usage) -> Result<Usage, Missing> {
+    fn judge(&self, usage: Usage) -> Result<Usage, Unscored> {
         let step = self.step;
         if let Some(message) = usage.not_started {
             return Err(Failure::NotStarted { message }.into());

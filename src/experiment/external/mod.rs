@@ -148,16 +148,16 @@ pub(super) struct Scored {
 }
 
 /// Why a command has no result.
-pub(super) enum Missing {
+pub(super) enum Unscored {
     /// It failed.
     Failed(Failure),
     /// The comparison was asked to stop.
     Stopped,
 }
 
-impl From<Failure> for Missing {
+impl From<Failure> for Unscored {
     fn from(failure: Failure) -> Self {
-        Missing::Failed(failure)
+        Unscored::Failed(failure)
     }
 }
 
@@ -173,9 +173,14 @@ pub(super) struct Job<'a> {
 
 impl Job<'_> {
     /// Learns `train` and scores `test`. `check` asks for the integral of the density too, if there are few columns.
-    pub fn run(&self, train: ArrayView2<f64>, test: ArrayView2<f64>, check: bool) -> Result<Scored, Missing> {
+    pub fn run(
+        &self,
+        train: ArrayView2<f64>,
+        test: ArrayView2<f64>,
+        check: bool,
+    ) -> Result<Scored, Unscored> {
         let no_file =
-            |error: std::io::Error| Missing::Failed(Failure::NotStarted { message: error.to_string() });
+            |error: std::io::Error| Unscored::Failed(Failure::NotStarted { message: error.to_string() });
         let folder = JobFolder::new().map_err(no_file)?;
         let files = FoldFiles::new(folder.path());
         files.write_train(self.names, train).map_err(no_file)?;
@@ -213,7 +218,7 @@ impl Job<'_> {
         Ok(Scored { scores, k, seconds: learned.seconds, measured })
     }
 
-    fn launch(&self, words: &[String], step: Step, folder: &Path) -> Result<Usage, Missing> {
+    fn launch(&self, words: &[String], step: Step, folder: &Path) -> Result<Usage, Unscored> {
         let values = Placeholders { folder, k: self.k, seed: self.seed, columns: self.names.len() };
         let words: Vec<String> = words.iter().map(|word| values.fill(word)).collect();
         let files = FoldFiles::new(folder);

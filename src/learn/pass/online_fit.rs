@@ -422,7 +422,8 @@ impl OnlineFit {
         let mut rows = rows.nrows();
         check_weights(weights, rows, self.rows + self.empty_rows)?;
         // Without an early exit the compiler vectorises the loop.
-        if !values.iter().fold(true, |all, value| all & value.is_finite()) {
+        let is_complete = values.iter().fold(true, |all, value| all & value.is_finite());
+        if !is_complete {
             let is_accepted = |value: &f64| value.is_finite() || self.settings.gaps && value.is_nan();
             if let Some(at) = values.iter().position(|value| !is_accepted(value)) {
                 let row = self.rows + (at / dim) as u64 + 1;
@@ -452,7 +453,8 @@ impl OnlineFit {
         while taken < rows && self.revision_due().is_none() {
             let most = self.rows_until_due().min((rows - taken) as u64) as usize;
             let next = Rows::new(&values[taken * dim..(taken + most) * dim], dim);
-            self.take(next.with_weights(weights.map(|weights| &weights[taken..taken + most])));
+            let weights = weights.map(|weights| &weights[taken..taken + most]);
+            self.take(next.checked(is_complete).with_weights(weights));
             taken += most;
         }
         Ok(Progress::Learned(taken))
@@ -489,7 +491,8 @@ impl OnlineFit {
                     self.noisy.clear();
                     self.noisy.extend_from_slice(values);
                     noise.add_to(&mut self.noisy, dim, before);
-                    learning.take(Rows::new(&self.noisy, dim).with_weights(rows.weights()), before);
+                    let noisy = Rows::new(&self.noisy, dim).checked(!rows.have_gaps());
+                    learning.take(noisy.with_weights(rows.weights()), before);
                 }
                 None => learning.take(rows, before),
             },

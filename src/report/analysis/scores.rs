@@ -85,8 +85,8 @@ impl CellScore {
             fold_in_seed: repeats.fold_in_seed(cell.fold),
             rows: tested(cell, units).count as usize,
             mean: mean_of(&tested(cell, units)),
-            validation: cell.validation.map(|score| score + shift(cell, units, Rows::Validation)),
-            prequential: cell.prequential.map(|score| score + shift(cell, units, Rows::Prequential)),
+            validation: cell.validation.map(|score| score + shift(cell, units, ScoredRows::Validation)),
+            prequential: cell.prequential.map(|score| score + shift(cell, units, ScoredRows::Prequential)),
             tuned: cell.tuned,
             start_seconds: Some(cell.start_seconds).filter(|_| has_scores && cell.measured.is_none()),
             learn_seconds: Some(cell.learn_seconds).filter(|_| has_scores),
@@ -128,7 +128,7 @@ impl Score {
         let each = |part: fn(&CellRecord) -> f64| -> Vec<f64> {
             folds.values().map(|cell| part(cell)).filter(|x| x.is_finite()).collect()
         };
-        let shifted = |part: fn(&CellRecord) -> Option<f64>, rows: Rows| {
+        let shifted = |part: fn(&CellRecord) -> Option<f64>, rows: ScoredRows| {
             let score = |cell: &&CellRecord| Some(part(cell)? + shift(cell, units, rows));
             mean(&folds.values().filter_map(score).collect::<Vec<_>>())
         };
@@ -140,8 +140,8 @@ impl Score {
             fold_error: standard_error(&fold_means),
             seeds: repeats.has_several_seeds().then_some(seed_means.len()),
             seed_error: standard_error(&seed_means),
-            validation: shifted(|cell| cell.validation, Rows::Validation),
-            prequential: shifted(|cell| cell.prequential, Rows::Prequential),
+            validation: shifted(|cell| cell.validation, ScoredRows::Validation),
+            prequential: shifted(|cell| cell.prequential, ScoredRows::Prequential),
             tuned: median(&folds.values().filter_map(|cell| cell.tuned).collect::<Vec<_>>()),
             start_seconds: Spread::of(&each(|cell| cell.start_seconds))?,
             learn_seconds: Spread::of(&each(|cell| cell.learn_seconds))?,
@@ -161,20 +161,20 @@ impl Spread {
 
 /// The rows of a mean log-likelihood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::report) enum Rows {
+pub(in crate::report) enum ScoredRows {
     Test,
     Validation,
     Prequential,
 }
 
 /// What to add to a mean log-likelihood in the data's own units for these units.
-pub(in crate::report) fn shift(cell: &CellRecord, units: Units, rows: Rows) -> f64 {
+pub(in crate::report) fn shift(cell: &CellRecord, units: Units, rows: ScoredRows) -> f64 {
     match (units, &cell.gap_jacobians, rows) {
         (Units::Raw, ..) => 0.0,
         (Units::Zscore, None, _) => cell.log_jacobian,
-        (Units::Zscore, Some(gaps), Rows::Validation) => gaps.validation,
-        (Units::Zscore, Some(gaps), Rows::Prequential) => gaps.prequential,
-        (Units::Zscore, Some(gaps), Rows::Test) => {
+        (Units::Zscore, Some(gaps), ScoredRows::Validation) => gaps.validation,
+        (Units::Zscore, Some(gaps), ScoredRows::Prequential) => gaps.prequential,
+        (Units::Zscore, Some(gaps), ScoredRows::Test) => {
             let shifts: Vec<f64> = gaps.test.iter().map(|shift| f64::from(*shift)).collect();
             mean(&shifts).unwrap_or(cell.log_jacobian)
         }
@@ -185,7 +185,7 @@ pub(in crate::report) fn shift(cell: &CellRecord, units: Units, rows: Rows) -> f
 fn tested(cell: &CellRecord, units: Units) -> ColumnSummary {
     match cell.summary {
         Some(TestSummary { rows, .. }) => {
-            ColumnSummary { mean: rows.mean + shift(cell, units, Rows::Test), ..rows }
+            ColumnSummary { mean: rows.mean + shift(cell, units, ScoredRows::Test), ..rows }
         }
         None => shown_rows(cell, units).collect(),
     }
@@ -197,7 +197,7 @@ fn mean_of(rows: &ColumnSummary) -> Option<f64> {
 
 fn shown_rows(cell: &CellRecord, units: Units) -> impl Iterator<Item = f64> + '_ {
     let gaps = cell.gap_jacobians.as_ref().filter(|_| units == Units::Zscore);
-    let shift = shift(cell, units, Rows::Test);
+    let shift = shift(cell, units, ScoredRows::Test);
     let of_row =
         move |row: usize| gaps.and_then(|gaps| gaps.test.get(row)).map_or(shift, |own| f64::from(*own));
     cell.test.iter().enumerate().map(move |(row, score)| f64::from(*score) + of_row(row))

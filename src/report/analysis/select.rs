@@ -134,10 +134,10 @@ pub fn paired_differences(
     }
 }
 
-type ByK<'a> = BTreeMap<usize, Vec<&'a CellRecord>>;
+type CellsByK<'a> = BTreeMap<usize, Vec<&'a CellRecord>>;
 
-fn cells_by_k<'a>(cells: &[&'a CellRecord]) -> ByK<'a> {
-    let mut by_k = ByK::new();
+fn cells_by_k<'a>(cells: &[&'a CellRecord]) -> CellsByK<'a> {
+    let mut by_k = CellsByK::new();
     cells.iter().for_each(|cell| by_k.entry(cell.k).or_default().push(cell));
     // Results must not depend on the order in which folds finish.
     by_k.values_mut().for_each(|cells| cells.sort_by_key(|cell| cell.fold));
@@ -153,7 +153,7 @@ fn best<'a>(
     scored.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(k, _)| k)
 }
 
-fn first_without_improvement(by_k: &ByK, repeats: &Repeats) -> Option<usize> {
+fn first_without_improvement(by_k: &CellsByK, repeats: &Repeats) -> Option<usize> {
     let ks: Vec<(&usize, &Vec<&CellRecord>)> = by_k.iter().collect();
     let improves = |pair: &[(&usize, &Vec<&CellRecord>)]| {
         let differences = paired_differences(pair[1].1, pair[0].1, Pairs::Rows, repeats);
@@ -170,27 +170,8 @@ mod tests {
     use crate::stats::Beyond;
 
     fn cell(fold: usize, k: usize, validation: f64, prequential: Option<f64>, test: Vec<f32>) -> CellRecord {
-        CellRecord {
-            data: "set".into(),
-            fold,
-            contender: Contender::Obmm,
-            k,
-            tuned: None,
-            train_rows: 90,
-            validation: Some(validation),
-            prequential,
-            test,
-            summary: None,
-            log_jacobian: 0.0,
-            gap_jacobians: None,
-            start_seconds: 0.0,
-            learn_seconds: 0.0,
-            machine_seconds: None,
-            guarded: 0,
-            marginals: None,
-            measured: None,
-            failure: None,
-        }
+        let empty = CellRecord::empty("set", Contender::Obmm, k, fold);
+        CellRecord { validation: Some(validation), prequential, test, ..empty }
     }
 
     fn rows(level: f32) -> Vec<f32> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::below_start;
 use super::paired::{self, Arrow};
 use super::repeats::Repeats;
-use super::scores::{CellScore, KScore, Rows, Score, shift};
+use super::scores::{CellScore, KScore, Score, ScoredRows, shift};
 use super::select::{Pairs, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences};
 use crate::experiment::{
     CellRecord, Contender, DataRecord, Failure, Folds, PaperColumns, RecordIndex, RunRecord, SetIndex, Units,
@@ -296,7 +296,7 @@ fn set_summary(
         paper,
         paper_seconds,
         entries,
-        curve_shift: curve_shift.map(|cell| shift(cell, Units::Zscore, Rows::Test)),
+        curve_shift: curve_shift.map(|cell| shift(cell, Units::Zscore, ScoredRows::Test)),
     })
 }
 

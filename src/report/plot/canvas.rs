@@ -26,8 +26,8 @@ const SMOOTHING: u32 = 2;
 const FONT: &str = "sans-serif";
 
 pub(super) type Area<B> = DrawingArea<B, Shift>;
-pub(super) type Failure<B> = DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>;
-pub(super) type Drawn<B> = Result<(), Failure<B>>;
+pub(super) type DrawError<B> = DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>;
+pub(super) type Drawn<B> = Result<(), DrawError<B>>;
 pub(super) type Point = (i32, i32);
 
 /// Something that can be drawn by any back end.

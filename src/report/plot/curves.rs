@@ -3,7 +3,7 @@
 use plotters::backend::DrawingBackend;
 use plotters::style::RGBColor;
 
-use super::canvas::{Canvas, Drawn, Failure, Figure};
+use super::canvas::{Canvas, DrawError, Drawn, Figure};
 use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample, UPRIGHT};
 use super::style::{GREY, Mark, colour, mark};
@@ -191,7 +191,7 @@ fn draw_line<B: DrawingBackend>(
     frame: &Frame,
     line: &Line,
     place: fn(f64) -> f64,
-) -> Result<Item, Failure<B>> {
+) -> Result<Item, DrawError<B>> {
     let points: Vec<_> = line.points.iter().map(|point| (place(point.0), point.1)).collect();
     frame.draw_line(canvas, &points, canvas.stroke(line.colour, 1.75), false)?;
     for point in spaced(&points).filter(|point| frame.shows(point.0, point.1)) {

@@ -39,18 +39,18 @@ pub fn figure1(curves: &[CurveRecord], folder: &Path) -> Result<(), ReportError>
     {
         let caption = format!("{what} against rows seen.");
         let alt = format!("{} panels. {caption}", panels.len());
-        let figure = Panels { panels: &panels, gap };
+        let figure = Figure1 { panels: &panels, gap };
         write_picture(folder, &Picture::draw(name.to_string(), caption, alt, &figure)?)?;
     }
     Ok(())
 }
 
-struct Panels<'a> {
+struct Figure1<'a> {
     panels: &'a [Vec<&'a CurveRecord>],
     gap: bool,
 }
 
-impl Panels<'_> {
+impl Figure1<'_> {
     fn draw_panel<B: DrawingBackend>(&self, canvas: &Canvas<B>, index: usize) -> Drawn<B> {
         let curves = &self.panels[index];
         let lines: Vec<_> = curves.iter().map(|curve| (&curve.contender, self.points(curve))).collect();
@@ -125,7 +125,7 @@ impl Panels<'_> {
     }
 }
 
-impl Figure for Panels<'_> {
+impl Figure for Figure1<'_> {
     fn size(&self) -> (u32, u32) {
         let rows = self.panels.len().div_ceil(ACROSS);
         let columns = self.panels.len().min(ACROSS);

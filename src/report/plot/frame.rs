@@ -113,7 +113,7 @@ impl Frame {
         heading: &str,
         x: Axis,
         y: Axis,
-    ) -> Result<Self, super::canvas::Failure<B>> {
+    ) -> Result<Self, super::canvas::DrawError<B>> {
         let longest = y.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
         let for_labels = 8.0 + 0.62 * LABEL * longest as f64;
         let for_title = |axis: &Axis, room: f64| if axis.title.is_empty() { 0.0 } else { room };
@@ -147,7 +147,7 @@ impl Frame {
         x: Axis,
         y: Axis,
         label: f64,
-    ) -> Result<Self, super::canvas::Failure<B>> {
+    ) -> Result<Self, super::canvas::DrawError<B>> {
         let px = |length| canvas.px(length);
         let frame = Frame { left: px(left), top: px(top), right: px(right), bottom: px(bottom), x, y };
         frame.draw_grid(canvas, label)?;

@@ -233,33 +233,6 @@ fn a_resumed_run_goes_on_with_the_learning_curve_of_its_model() {
     }
 }
 
-#[cfg(unix)]
-#[test]
-fn an_interrupt_saves_the_checkpoint() {
-    let place = with_clusters(3000);
-    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("gmm-bmm"))
-        .args(
-            "fit --data - --k 2 --out model.json --checkpoint run.checkpoint --checkpoint-every 2000"
-                .split_whitespace(),
-        )
-        .current_dir(place.folder.path())
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let text = place.read("rows.csv");
-    stdin.write_all(text.as_bytes()).unwrap();
-    wait_for(&place, "run.checkpoint");
-    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
-    // It ends although its input is still open and nothing comes.
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(place.path("run.checkpoint").exists() && !place.path("model.json").exists());
-}
-
 #[test]
 fn an_old_model_survives_a_run_that_fails() {
     let place = with_clusters(1500);

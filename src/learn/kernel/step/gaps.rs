@@ -34,7 +34,7 @@ pub(super) enum Run<'a> {
 /// Divides rows into runs.
 pub(super) fn runs(rows: Rows<'_>) -> impl Iterator<Item = Run<'_>> {
     let mut rest = rows;
-    let any = has_gaps(rows.values());
+    let any = rows.have_gaps();
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
