@@ -5,11 +5,14 @@
     scripts/prior_trials.py table FILE ...                 CSV or .npz (X) files, columns scaled to standard deviation 1
     scripts/prior_trials.py groups                         60 rows x 200 columns in two groups: which K is found
     scripts/prior_trials.py small DATASET ...              bundled sets, given K and learned K, dequantized
-    scripts/prior_trials.py seconds --columns 384 --k 5 --rows 20000   CPU seconds against GaussianMixture
+    scripts/prior_trials.py seconds --columns 384 --components 5 --rows 20000   CPU seconds and memory, like embeddings
+    scripts/prior_trials.py patches FOLDER --components 30 --rows 200000   8 x 8 patches of FOLDER/train and FOLDER/test
 
---peers also fits scikit-learn's full, tied and diagonal mixtures for K = 1, 2, 3, 5, 10, 20 and 30.
+--peers also fits scikit-learn's full, tied and diagonal mixtures, for each K of --peer-k; in 'seconds', GaussianMixture
+learns and scores the same rows.
 The program is target/release/gmm-bmm, or the value of GMM_BMM. One row in five (digits) or ten is held out. All runs use one
-thread. Files are written to target/trials. Needs NumPy and scikit-learn.
+thread, and seconds are CPU seconds (user time). Files are written to target/trials. Needs NumPy, and scikit-learn for peers
+and digits; patches need Pillow.
 """
 
 import argparse
@@ -30,7 +33,6 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMMAND = os.environ.get("GMM_BMM", str(ROOT / "target/release/gmm-bmm"))
 FOLDER = pathlib.Path(os.environ.get("TRIALS", str(ROOT / "target/trials")))
-PEER_K = [1, 2, 3, 5, 10, 20, 30]
 
 
 def run(*arguments):
@@ -50,9 +52,7 @@ def save(name, rows):
 def ours(train, test, k, *more):
     """Held-out score, K, the strength of the prior and CPU seconds."""
     train, test, model = save("train", train), save("test", test), FOLDER / f"model-{os.getpid()}.json"
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    run("fit", "--data", train, "--k", k, "--out", model, *more)
-    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    seconds = timed("fit", "--data", train, "--k", k, "--out", model, *more)[1]
     shown = run("show", model)
     score = run("eval", "--model", model, "--data", test)["mean_log_likelihood"]
     for path in (train, test, model):
@@ -60,12 +60,19 @@ def ours(train, test, k, *more):
     return score, shown["k"], shown.get("prior_strength"), seconds
 
 
-def peers(train, test):
+def timed(*arguments):
+    """What a command prints, and its CPU seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    printed = run(*arguments)
+    return printed, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def peers(train, test, ks):
     from sklearn.mixture import GaussianMixture
 
     warnings.simplefilter("ignore")
     for kind in ("full", "tied", "diag"):
-        for k in PEER_K:
+        for k in ks:
             if k >= len(train):
                 continue
             fit = GaussianMixture(k, covariance_type=kind, random_state=0).fit(train)
@@ -87,7 +94,7 @@ def compare(name, rows, args, part=10):
         worth = "-" if strength is None else f"{strength:.3g}"
         print(f"| {name} | {len(train)} x {train.shape[1]} | {seed} | {score:.3f} | {k} | {worth} | {seconds:.1f} |", flush=True)
         if args.peers:
-            found = sorted(peers(train, test), key=lambda peer: -peer[2])
+            found = sorted(peers(train, test, args.peer_k), key=lambda peer: -peer[2])
             best = {kind: next(p for p in found if p[0] == kind) for kind in ("full", "tied", "diag")}
             text = ", ".join(f"{kind} {score:.3f} (K = {k})" for kind, k, score in best.values())
             print(f"|   scikit-learn | | {seed} | {text} | | | |", flush=True)
@@ -141,33 +148,69 @@ def small(args):
 
 
 def seconds(args):
-    from sklearn.mixture import GaussianMixture
-
     random = np.random.default_rng(0)
     d, k = args.columns, args.components
     latent = random.normal(size=(args.rows, 30)) @ random.normal(size=(30, d)) / 5
     rows = latent + random.normal(size=(args.rows, d)) + 1.5 * random.normal(size=(k, d))[random.integers(k, size=args.rows)]
-    train, test = split(rows, 0, 10) if args.holdout else (rows, rows[:1000])
-    score, found, strength, own = ours(train, test, args.k if args.k != "auto" else k, *args.more)
-    print(f"gmm-bmm: {own:.1f} s, score {score:.2f}, K = {found}, prior worth {strength}", flush=True)
+    rows = rows.astype(np.float32).astype(float)
+    data, model = save("rows", rows), FOLDER / f"model-{os.getpid()}.json"
+    own = timed("fit", "--data", data, "--k", k if args.k == "auto" else args.k, "--out", model, *args.more)[1]
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    # Reading the model takes as long for two rows.
+    score, scoring = timed("eval", "--model", model, "--data", data)
+    few = save("few", rows[:2])
+    idle = timed("eval", "--model", model, "--data", few)[1]
+    print(f"gmm-bmm: fit {own:.1f} s, at most {memory:.0f} MB; score {score['mean_log_likelihood']:.2f}; "
+          f"scoring {scoring - idle:.2f} s with reading the rows", flush=True)
+    for path in (data, few, model):
+        path.unlink()
     if args.peers:
+        from sklearn.mixture import GaussianMixture
+
         before = time.process_time()
-        fit = GaussianMixture(k, random_state=0).fit(train)
-        print(f"GaussianMixture: {time.process_time() - before:.1f} s, score {fit.score(test):.2f}, {fit.n_iter_} iterations")
+        fit = GaussianMixture(k, random_state=0).fit(rows)
+        fitted = time.process_time()
+        score = fit.score(rows)
+        print(f"GaussianMixture: fit {fitted - before:.1f} s, {fit.n_iter_} iterations; score {score:.2f}; "
+              f"scoring {time.process_time() - fitted:.2f} s")
+
+
+def patches(args):
+    """8 x 8 patches of grey images plus uniform noise of one grey level, / 256, without their mean and the last pixel."""
+    from PIL import Image
+
+    def of_folder(name, count, seed):
+        random, parts = np.random.default_rng(seed), []
+        paths = sorted(pathlib.Path(args.files[0], name).iterdir())
+        each = -(-count // len(paths))
+        for path in paths:
+            image = np.asarray(Image.open(path).convert("L"), float)
+            tops = random.integers(0, image.shape[0] - 7, each)
+            lefts = random.integers(0, image.shape[1] - 7, each)
+            part = np.stack([image[i:i + 8, j:j + 8].ravel() for i, j in zip(tops, lefts)])
+            part = (part + random.random(part.shape)) / 256
+            parts.append((part - part.mean(1, keepdims=True))[:, :-1])
+        parts = np.concatenate(parts)
+        random.shuffle(parts)
+        return parts[:count]
+
+    train, test = of_folder("train", args.rows, 1), of_folder("test", 50_000, 2)
+    score, k, strength, own = ours(train, test, args.components, *args.more)
+    print(f"{args.rows} patches, K = {k}: {score:.3f}, prior worth {strength:.3g}, {own:.0f} s", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    trials = {"digits": digits, "table": table, "groups": groups, "small": small, "seconds": seconds}
+    trials = {"digits": digits, "table": table, "groups": groups, "small": small, "seconds": seconds, "patches": patches}
     parser.add_argument("trial", choices=trials)
     parser.add_argument("files", nargs="*")
     parser.add_argument("--k", default="auto")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--peer-k", type=lambda text: [int(k) for k in text.split(",")], default=[1, 2, 3, 5, 10, 20, 30])
     parser.add_argument("--columns", type=int, default=384)
     parser.add_argument("--components", type=int, default=5)
     parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--holdout", action="store_true")
     args, args.more = parser.parse_known_args()
     if args.trial in ("digits", "table", "small"):
         table_header()

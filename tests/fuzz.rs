@@ -1,6 +1,8 @@
 //! A bounded run of the properties in `fuzz/properties.rs`: the saved corpus, changes to it, and hostile inputs by name.
 //! `GMM_BMM_FUZZ_ROUNDS` multiplies the number of changes.
 
+#![cfg(feature = "cli")]
+
 mod common;
 #[path = "../fuzz/properties.rs"]
 mod properties;

@@ -84,6 +84,9 @@ def test_rows_have_weights(spark, frame):
     check_weighted(found.estimator, frame)
     score = LogDensityEvaluator(weightCol="times").evaluate(found.transform(rows))
     assert score == pytest.approx(found.estimator.score(frame, sample_weight=weights))
+    diagonal = estimator(weightCol="times", covariance_type="diag").fit(rows).estimator
+    check_weighted(diagonal, frame)
+    assert diagonal.covariances_.shape == (2, 3)
     vectors = VectorAssembler(inputCols=COLUMNS, outputCol="features").transform(rows)
     few = OnlineGaussianMixture(weightCol="times", sampleRows=12_000, seed=1, **SETTINGS).fit(vectors.coalesce(1))
     np.testing.assert_allclose(np.sort(few.estimator.weights_), [0.25, 0.75], atol=0.005)

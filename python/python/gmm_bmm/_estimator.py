@@ -73,7 +73,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         values that it has.
     cluster_overlap : float, default=0.01
         Components are united into a cluster while the probability that a row of one is assigned to the other is larger.
-<<<<<<< HEAD
+    n_clusters : int, default=None
+        Components are united until so many clusters are left. By default ``cluster_overlap`` decides.
     weights_init, means_init, precisions_init : array-like, default=None
         A mixture that the pass begins from instead of a fit to the first rows, in the shapes of ``weights_``, ``means_`` and
         ``precisions_``. Only ``means_init`` is necessary, and ``n_components`` must allow for its number of rows. Weights are equal by default.
@@ -83,10 +84,6 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         Whether ``fit`` begins from the mixture of the fit before, as with ``means_init``. ``partial_fit`` continues a pass instead.
     verbose : int, default=0
         1 prints each revision of the structure that is kept.
-=======
-    n_clusters : int, default=None
-        Components are united until so many clusters are left. By default ``cluster_overlap`` decides.
->>>>>>> main
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices. An integer makes results repeatable bit for bit.
 
@@ -154,15 +151,12 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         "dequantize": ["boolean"],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
-<<<<<<< HEAD
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "precisions_init": ["array-like", None],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
-=======
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
->>>>>>> main
         "random_state": ["random_state"],
     }
 
@@ -179,17 +173,13 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         prior_strength="auto",
         dequantize=False,
         missing="error",
-<<<<<<< HEAD
-        cluster_overlap=0.03,
+        cluster_overlap=0.01,
+        n_clusters=None,
         weights_init=None,
         means_init=None,
         precisions_init=None,
         warm_start=False,
         verbose=0,
-=======
-        cluster_overlap=0.01,
-        n_clusters=None,
->>>>>>> main
         random_state=None,
     ):
         self.n_components = n_components
@@ -203,15 +193,12 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.dequantize = dequantize
         self.missing = missing
         self.cluster_overlap = cluster_overlap
-<<<<<<< HEAD
+        self.n_clusters = n_clusters
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
         self.warm_start = warm_start
         self.verbose = verbose
-=======
-        self.n_clusters = n_clusters
->>>>>>> main
         self.random_state = random_state
 
     # Learning

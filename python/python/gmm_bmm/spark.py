@@ -39,7 +39,7 @@ except ImportError as missing:
 
 from gmm_bmm import _estimator, distributed
 
-_LOCAL = ("n_components", "effort", "start_rows", "missing", "cluster_overlap")
+_LOCAL = ("n_components", "covariance_type", "effort", "start_rows", "missing", "cluster_overlap")
 """Parameters of the local estimator that are parameters here."""
 
 
@@ -47,6 +47,9 @@ class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol,
     """The parameters of the estimator and of the model."""
 
     n_components = Param(Params._dummy(), "n_components", "'auto', a number, or a pair of bounds")
+    covariance_type = Param(
+        Params._dummy(), "covariance_type", "'full', 'tied', 'diag' or 'spherical'", TypeConverters.toString
+    )
     effort = Param(Params._dummy(), "effort", "'fast', 'default' or 'thorough'", TypeConverters.toString)
     start_rows = Param(Params._dummy(), "start_rows", "rows that the first mixture is fitted to", TypeConverters.toInt)
     missing = Param(
@@ -165,7 +168,7 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
         Rows of the sample for the prior. So few rows, or fewer, are learned on the driver.
     numShards : int, default=0
         Partitions are combined to this number; 0 keeps them. With more than 512, workers merge groups of shards.
-    effort, start_rows, missing, cluster_overlap
+    covariance_type, effort, start_rows, missing, cluster_overlap
         As for :class:`gmm_bmm.OnlineGaussianMixture`.
     seed : int, default=1
     """

@@ -143,7 +143,7 @@ pub(super) struct RevisionArgs {
     #[arg(long, value_enum, value_name = "EFFORT", hide_possible_values = true)]
     pub(super) effort: Option<Effort>,
 
-    /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 64 MB]
+    /// Rows to keep for revisions; 0 turns revisions off [default: 80000, or K·columns² if that is more, and no more than 64 MB]
     ///
     /// The kept rows are a random sample of all rows, or all rows while there are few. More kept rows make revisions better and slower, and the model file larger. In addition, up to 4000 rows are held out to decide whether a revision is kept; they are learned at the end.
     #[arg(long, hide_short_help = true, value_name = "N")]

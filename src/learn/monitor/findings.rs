@@ -354,7 +354,7 @@ impl fmt::Display for Finding {
             Finding::EmptyShards { empty, shards } => write!(f, "{empty} of {shards} shards had no rows"),
             Finding::LargeStart { columns, rows, minutes, gigabytes } => write!(
                 f,
-                "{columns} columns are many for full covariances, and the start, fitted to the first {rows} rows, may take \
+                "{columns} columns are many, and the start, fitted to the first {rows} rows, may take \
                  {} and {:.1} GB",
                 roughly(*minutes),
                 gigabytes.max(0.1)

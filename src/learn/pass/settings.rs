@@ -410,7 +410,7 @@ impl FitSettings {
         if !revises || self.components.sizes().into_iter().all(Size::is_one) {
             return 0;
         }
-        self.keep_rows.unwrap_or_else(|| default_kept_rows(dim))
+        self.keep_rows.unwrap_or_else(|| default_kept_rows(self.components.expected_largest(), dim))
     }
 
     /// The limits of a start from all `rows` rows of a stream.

@@ -16,6 +16,8 @@ use crate::linalg::{CovarianceType, Factor, symmetric_eigenvalues};
 
 /// With more rows for each column, the prior of a tied covariance does not matter.
 const ROWS_PER_COLUMN: f64 = 20.0;
+/// The most columns that the strength of the prior of a tied covariance is learned from.
+const COLUMNS_OF_STRENGTH: usize = 300;
 
 impl Strength {
     /// The strength of the largest evidence, or a given one.
@@ -34,14 +36,15 @@ fn learned_rows(parts: &Parts) -> f64 {
         if all > ROWS_PER_COLUMN * dim as f64 {
             return MIN_ROWS;
         }
-        let mut correlations = scatter.clone();
-        let roots: Vec<f64> =
-            scatter.diag().iter().map(|square| square.max(MIN_VARIANCE * all).sqrt()).collect();
-        for ((i, j), value) in correlations.indexed_iter_mut() {
-            *value /= roots[i] * roots[j];
-        }
+        // How much correlations are to shrink hardly depends on how many columns show it.
+        let columns: Vec<usize> = (0..dim).step_by(dim.div_ceil(COLUMNS_OF_STRENGTH)).collect();
+        let root = |l: usize| scatter[(l, l)].max(MIN_VARIANCE * all).sqrt();
+        let roots: Vec<f64> = columns.iter().map(|&l| root(l)).collect();
+        let mut correlations = Array2::from_shape_fn((columns.len(), columns.len()), |(i, j)| {
+            scatter[(columns[i], columns[j])] / (roots[i] * roots[j])
+        });
         correlations.diag_mut().fill(1.0);
-        return most_evident(&[(all, symmetric_eigenvalues(correlations))], dim, MAX_ROWS);
+        return most_evident(&[(all, symmetric_eigenvalues(correlations))], columns.len(), MAX_ROWS);
     }
     if parts.filled().nth(1).is_none() {
         // The prior would be centred on the component's own variances.

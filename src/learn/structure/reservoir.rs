@@ -15,16 +15,17 @@ use crate::linalg::Table;
 
 /// The default limit of the reservoir in bytes.
 const MAX_BYTES: usize = 64 << 20;
-/// The default limit of the reservoir in rows.
+/// The default limit of the reservoir in rows, where there are few components and columns.
 const MAX_ROWS: usize = 80_000;
 /// One row in this many is drawn for validation.
 const VALIDATION_SHARE: u64 = 20;
 /// The largest number of validation rows.
 const MAX_VALIDATION: usize = 4000;
 
-/// The default capacity of the reservoir for rows of `dim` numbers.
-pub fn default_kept_rows(dim: usize) -> usize {
-    (MAX_BYTES / (4 * dim.max(1))).min(MAX_ROWS)
+/// The default capacity of the reservoir for `k` components of rows of `dim` numbers: two rows for each free number of the
+/// components where that is more than [`MAX_ROWS`].
+pub fn default_kept_rows(k: usize, dim: usize) -> usize {
+    (MAX_BYTES / (4 * dim.max(1))).min(MAX_ROWS.max(k * dim * dim))
 }
 
 /// The least number of validation rows in a pass with a half-life.
