@@ -11,11 +11,12 @@ use crate::text::number::percent;
 use crate::text::{count, listed};
 
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Clusters")]
 pub(super) struct ClusterArgs {
     /// Unite components into one cluster while the probability that a row of one is assigned to the other exceeds P [default: 0.01]
     ///
     /// The probabilities are estimated from rows drawn from the mixture. A smaller value gives fewer clusters. A component whose centre is assigned to another component joins it at any value, so that a core and its wide tails are one cluster.
-    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    #[arg(long, hide_short_help = true, value_name = "P", value_parser = parse_probability)]
     overlap: Option<f64>,
     /// Unite components until N clusters are left
     ///

@@ -23,6 +23,7 @@ pub(super) struct PlotArgs {
     /// Axes: 'columns' (the first four), 'principal' (the four directions of the largest variance), or up to five columns by name or number
     #[arg(
         long,
+        hide_short_help = true,
         value_name = "columns|principal|LIST",
         default_value = "columns",
         requires = "plot",
