@@ -127,7 +127,7 @@ fn mean_covariance(components: &[Gaussian], weights: &[f64]) -> Array2<f64> {
 fn united(mixture: &GaussianMixture) -> Option<GaussianMixture> {
     let (mean, units, correlation) = whole_mixture(mixture);
     let lower = Factor::from_matrix(correlation.view()).ok()?.lower_matrix();
-    let lower = lower * &ArrayView1::from(units.as_slice()?).insert_axis(Axis(1));
+    let lower = lower * ArrayView1::from(units.as_slice()?).insert_axis(Axis(1));
     let whole = Gaussian::new(mean.to_vec(), Factor::from_lower_matrix(lower.view()).ok()?).ok()?;
     Mixture::new(vec![1.0], vec![whole]).ok()
 }

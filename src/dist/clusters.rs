@@ -157,9 +157,9 @@ impl GaussianMixture {
             let Some((one, other)) = confused else { break };
             united.unite(one, other);
         }
-        while wanted > 0 {
+        loop {
             let is_cluster = clusters(&united);
-            if count(&is_cluster) <= wanted {
+            if wanted == 0 || count(&is_cluster) <= wanted {
                 break;
             }
             let confused = united.most_confused(|one, other| is_cluster[one] && is_cluster[other], 0.0);

@@ -324,7 +324,8 @@ impl BlockScorer {
                 self.gapped.complete(j, mixture.k(), weights, deviations, all);
                 moments.add(deviations, weights);
                 let shift: Vec<f64> = origin.iter().zip(component.location()).map(|(o, m)| o - m).collect();
-                all.add_relative(&deviations.to_vec(), &shift, weights, &mut self.space);
+                let deviations = deviations.to_vec();
+                all.add_relative(&deviations, &shift, weights, &mut self.space);
             }
         }
     }

@@ -197,13 +197,13 @@ impl Contender {
 
     /// EM and oBMM with these covariances, if they are not full.
     pub fn of_covariance(covariance: CovarianceType) -> impl Iterator<Item = Contender> {
-        let has = move |contender: &Contender| match contender.profile().map(|profile| &profile.way) {
+        let has = move |contender: &&Contender| match contender.profile().map(|profile| &profile.way) {
             Some(Way::Batch { structure } | Way::Online { structure, .. }) => {
                 *structure == Structure::Constrained(covariance)
             }
             _ => false,
         };
-        Contender::ALL.iter().cloned().filter(has)
+        Contender::ALL.iter().filter(has).cloned()
     }
 
     /// The contender of this program with an id, or with one of earlier versions.

@@ -18,7 +18,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// What a page shows besides the model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PageOptions<'a> {
     /// One K of a model that has several; the best by default.
     pub k: Option<usize>,
@@ -28,12 +28,6 @@ pub struct PageOptions<'a> {
     pub rows: Option<ArrayView2<'a, f64>>,
     /// What a user should know about the data, in words.
     pub findings: Vec<String>,
-}
-
-impl Default for PageOptions<'_> {
-    fn default() -> Self {
-        PageOptions { k: None, clusters: Uniting::default(), rows: None, findings: Vec::new() }
-    }
 }
 
 impl Model {

@@ -74,8 +74,10 @@ fn diagonal_forms_agree_with_triangles() {
         let (q, expected) = (diagonal.quadratic_form(&v, &mut y), full.quadratic_form(&v, &mut [0.0; 3]));
         assert!((q / expected - 1.0).abs() < 1e-13);
         let (mut a, mut b) = ([0.0; 3], [0.0; 3]);
-        (diagonal.multiply_lower(&v, &mut a), full.multiply_lower(&v, &mut b));
-        (diagonal.solve_upper(&mut a), full.solve_upper(&mut b));
+        diagonal.multiply_lower(&v, &mut a);
+        full.multiply_lower(&v, &mut b);
+        diagonal.solve_upper(&mut a);
+        full.solve_upper(&mut b);
         assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-12 * b.abs()));
         let text = serde_json::to_string(&diagonal).unwrap();
         assert_eq!(serde_json::from_str::<Factor>(&text).unwrap(), diagonal);
