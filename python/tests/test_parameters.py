@@ -13,6 +13,7 @@ from gmm_bmm import OnlineGaussianMixture, merge
 
 OTHERS = dict(
     n_components=(2, 5),
+    covariance_type="tied",
     algorithm="obmm",
     effort="fast",
     start_rows=700,
@@ -23,8 +24,12 @@ OTHERS = dict(
     missing="marginal",
     cluster_overlap=0.1 + 0.2,
     n_clusters=2,
+    warm_start=True,
+    verbose=1,
     random_state=17,
 )
+INITIAL = {"weights_init", "means_init", "precisions_init"}
+"""They have an effect on the start alone. tests/test_covariances.py tests them."""
 SETTINGS = [
     {},
     OTHERS,
@@ -42,9 +47,10 @@ def saved_and_loaded(mixture, folder):
 
 def test_the_settings_differ_from_the_defaults():
     defaults = OnlineGaussianMixture().get_params()
-    assert OTHERS.keys() == defaults.keys()
+    assert OTHERS.keys() | INITIAL == defaults.keys()
     given = [{name: settings[name] for name in settings} for settings in SETTINGS]
-    for name, default in defaults.items():
+    for name in OTHERS:
+        default = defaults[name]
         assert any(name in settings and settings[name] != default for settings in given), name
 
 
@@ -105,6 +111,7 @@ def test_parameters_in_a_file_are_checked(rows, tmp_path):
 
 CHANGES = dict(
     n_components=5,
+    covariance_type="tied",
     algorithm="oem",
     effort="fast",
     start_rows=100,
@@ -138,8 +145,8 @@ def test_a_change_without_effect_is_refused(rows, tmp_path, name, value, kind):
 
 
 def test_every_parameter_takes_effect_or_is_refused():
-    with_effect = {"half_life", "missing", "cluster_overlap", "n_clusters", "random_state"}
-    assert with_effect | CHANGES.keys() == OnlineGaussianMixture().get_params().keys()
+    with_effect = {"half_life", "missing", "cluster_overlap", "n_clusters", "warm_start", "verbose", "random_state"}
+    assert with_effect | CHANGES.keys() | INITIAL == OnlineGaussianMixture().get_params().keys()
 
 
 def test_parameters_with_effect_may_change(rows):
