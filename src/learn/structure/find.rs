@@ -142,7 +142,7 @@ impl Finder<'_> {
         rows: &RowBlocks,
         mut seeds: Vec<(GaussianMixture, Vec<usize>)>,
     ) -> (GaussianMixture, Vec<usize>) {
-        const FEW: usize = 5;
+        const FEW: usize = 15;
         if seeds.len() == 1 {
             return seeds.remove(0);
         }

@@ -15,10 +15,8 @@ use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 use crate::linalg::{CovarianceType, Factor};
 
-/// Restarts of k-means++. Each has a few rounds on a part of the rows; the best ones get more rounds on all rows. There are no
-/// more restarts once two of a wave or of an earlier one agree on the best result.
+/// Restarts of k-means++. Each has a few rounds on a part of the rows; the best ones get more rounds on all rows.
 const RESTARTS: u64 = 20;
-const WAVE: u64 = 5;
 const ROUNDS: usize = 4;
 const MORE_ROUNDS: usize = 10;
 /// Rows of the restarts.
@@ -44,16 +42,9 @@ pub(super) fn seed_mixtures(
         rng.set_stream(restart);
         kmeans(part, k, ROUNDS, &mut rng)
     };
-    let mut found: Vec<(Array2<f64>, f64)> = Vec::new();
-    for wave in (0..RESTARTS).step_by(WAVE as usize) {
-        let restarts: Vec<u64> = (wave..wave + WAVE).collect();
-        found.extend(restarts.into_par_iter().map(run).collect::<Vec<_>>());
-        // The sort is stable, so the order of equals does not depend on the number of threads.
-        found.sort_by(|a, b| a.1.total_cmp(&b.1));
-        if found[1].1 <= SAME * found[0].1 {
-            break;
-        }
-    }
+    let mut found: Vec<(Array2<f64>, f64)> = (0..RESTARTS).into_par_iter().map(run).collect();
+    // The sort is stable, so the order of equals does not depend on the number of threads.
+    found.sort_by(|a, b| a.1.total_cmp(&b.1));
     found.dedup_by(|b, a| b.1 <= SAME * a.1);
     found.truncate(count.max(1));
     let finish = |(centres, _): (Array2<f64>, f64)| {
