@@ -71,7 +71,7 @@ class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol,
     def __init__(self):
         super().__init__()
         self._setDefault(
-            n_components="auto", effort="default", missing="error", cluster_overlap=0.01, seed=1,
+            n_components="auto", covariance_type="full", effort="default", missing="error", cluster_overlap=0.01, seed=1,
             sampleRows=distributed.SAMPLE_ROWS, numShards=0, logDensityCol="logDensity", rankCol="",
         )
 
@@ -176,8 +176,9 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
     @keyword_only
     def __init__(
         self, *, n_components="auto", inputCols=None, featuresCol="features", weightCol=None,
-        predictionCol="prediction", probabilityCol="probability", logDensityCol="logDensity", rankCol="", sampleRows=distributed.SAMPLE_ROWS, numShards=0,
-        effort="default", start_rows=None, missing="error", cluster_overlap=0.01, seed=1,
+        predictionCol="prediction", probabilityCol="probability", logDensityCol="logDensity", rankCol="",
+        sampleRows=distributed.SAMPLE_ROWS, numShards=0, covariance_type="full", effort="default", start_rows=None, missing="error",
+        cluster_overlap=0.01, seed=1,
     ):  # fmt: skip
         super().__init__()
         self.setParams(**self._input_kwargs)
