@@ -149,7 +149,7 @@ def write_page(folder: Path) -> None:
 `gmm_bmm.spark.OnlineGaussianMixture` and `pyspark.ml.clustering.GaussianMixture` at their default settings on the same cached data frames of vectors, `local[2]`, on
 a machine of two cores ({' and '.join(dates)}). One figure for each seed. Command: `scripts/bench_spark.py --out results/spark`, with `--sorted` for the lines of sorted
 rows; [fits.csv](fits.csv) has every fit. Held out: mean log-density of {HELD_OUT:,} further rows. Memory: largest resident sets in MB of the
-driver's Python, the JVM, and all Python workers together.
+driver's Python, the JVM, and all Python workers together; the JVM keeps what an earlier fit took. The first fit of gmm_bmm starts the Python workers.
 
 | data | gmm_bmm, seconds | held out | pyspark.ml, seconds | held out | its iterations | times faster (median) | memory, gmm_bmm | memory, pyspark.ml |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
