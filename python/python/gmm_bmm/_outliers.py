@@ -6,18 +6,18 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gmm_bmm._estimator import OnlineGaussianMixture
-from gmm_bmm._input import as_rows, as_weights, count_rows
+from gmm_bmm._input import as_weights, count_rows
+from gmm_bmm._learner import MixtureLearner
 
 _COMPONENTS = 16
 """More than most data have clusters: a component that a few anomalies occupy does not count."""
 
 
-class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
+class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
     """Detection of anomalies by a Gaussian mixture that learns from batches of rows.
 
     The rows to learn from may contain anomalies. The score of a row is not its log-density, which is high wherever a few anomalies
@@ -61,12 +61,9 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {
+        **MixtureLearner._parameter_constraints,
         "contamination": [StrOptions({"auto"}), Interval(Real, 0.0, 0.5, closed="right")],
         "n_components": [str, Interval(Integral, 1, None, closed="left"), tuple, list],
-        "effort": [StrOptions({"fast", "default", "thorough"})],
-        "half_life": [Interval(Integral, 1, None, closed="left"), None],
-        "missing": [StrOptions({"error", "marginal"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -103,7 +100,7 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         """
         rows = self._rows(X, reset=True, ensure_min_samples=2)
         weights = as_weights(sample_weight, rows)
-        self.mixture_ = self._new_mixture(count_rows(rows, weights)).fit(rows, sample_weight=weights)
+        self.mixture_ = self._begin(count_rows(rows, weights)).fit(rows, sample_weight=weights)
         self._sample = _Sample().add(rows, weights, self.half_life)
         if self._share() is None:
             self._offset = self.mixture_._fit.anomaly_offset()
@@ -123,10 +120,9 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         rows = self._rows(X, reset=first)
         weights = as_weights(sample_weight, rows)
         if first:
-            self.mixture_ = self._new_mixture()
+            self.mixture_ = self._begin()
             self._sample = _Sample()
-        self.mixture_.set_params(half_life=self.half_life, missing=self.missing)
-        self.mixture_.partial_fit(rows, sample_weight=weights)
+        self._learn_further(rows, weights)
         self._sample.add(rows, weights, self.half_life)
         self._offset = None
         return self
@@ -138,8 +134,7 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         -------
         self
         """
-        check_is_fitted(self)
-        self.mixture_.finish()
+        super().finish()
         self._offset = None
         return self
 
@@ -173,26 +168,12 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         """-1 for each anomaly and 1 for each other row."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    @property
-    def n_components_(self) -> int:
-        check_is_fitted(self)
-        return self.mixture_.n_components_
-
-    def _new_mixture(self, rows: int | None = None) -> OnlineGaussianMixture:
+    def _begin(self, rows: int | None = None) -> OnlineGaussianMixture:
         """A mixture to learn with. `rows` is the number of the rows, if these are all."""
         n_components = self.n_components
         if isinstance(n_components, str) and n_components == "auto":
             n_components = _COMPONENTS if rows is None else max(1, min(_COMPONENTS, rows // (2 * self.n_features_in_)))
-        return OnlineGaussianMixture(
-            n_components,
-            effort=self.effort,
-            half_life=self.half_life,
-            missing=self.missing,
-            random_state=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-        )
-
-    def _rows(self, X, *, reset=False, **checks) -> np.ndarray:
-        return as_rows(self, X, reset=reset, gaps=self.missing == "marginal", **checks)
+        return self._new_mixture(n_components, self._seed())
 
     def _scores(self, rows: np.ndarray) -> np.ndarray:
         return self.mixture_._fit.anomaly_scores(rows, self._share())
@@ -200,14 +181,6 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
     def _share(self) -> float | None:
         """The share of anomalies, if it is known."""
         return None if self.contamination == "auto" else float(self.contamination)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "mixture_")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "marginal"
-        return tags
 
 
 class _Sample:

@@ -11,7 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gmm_bmm._estimator import OnlineGaussianMixture
-from gmm_bmm._input import as_rows, as_weights, count_rows
+from gmm_bmm._input import as_weights, count_rows
+from gmm_bmm._learner import MixtureLearner
 
 _HELD_OUT = 0.15
 """The fraction of the rows that decides on the number of components."""
@@ -22,7 +23,7 @@ _LADDER = (1, 2, 4, 8, 16, 32, 50)
 """The numbers of components that are tried."""
 
 
-class MixtureRegressor(RegressorMixin, BaseEstimator):
+class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
     """Regression by a Gaussian mixture over the columns of X and y.
 
     Given a row of X, the mixture is a mixture over y. So a prediction is a whole distribution: its mean, standard deviation,
@@ -65,11 +66,8 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {
+        **MixtureLearner._parameter_constraints,
         "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "effort": [StrOptions({"fast", "default", "thorough"})],
-        "half_life": [Interval(Integral, 1, None, closed="left"), None],
-        "missing": [StrOptions({"error", "marginal"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -127,19 +125,7 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
         weights = as_weights(sample_weight, rows)
         if first:
             self.mixture_ = self._new_mixture(self.n_components, self._seed())
-        self.mixture_.set_params(half_life=self.half_life, missing=self.missing)
-        self.mixture_.partial_fit(rows, sample_weight=weights)
-        return self
-
-    def finish(self):
-        """Computes the mixture at the end of the stream, as ``OnlineGaussianMixture.finish`` does.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        self.mixture_.finish()
+        self._learn_further(rows, weights)
         return self
 
     def predict(self, X, return_std=False):
@@ -194,23 +180,6 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
         drawn = drawn.reshape(n_samples, -1, self.n_targets_)
         return drawn[..., 0] if self._is_flat else drawn
 
-    @property
-    def n_components_(self) -> int:
-        check_is_fitted(self)
-        return self.mixture_.n_components_
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    def _new_mixture(self, n_components, seed: int) -> OnlineGaussianMixture:
-        return OnlineGaussianMixture(
-            n_components,
-            effort=self.effort,
-            half_life=self.half_life,
-            missing=self.missing,
-            random_state=seed,
-        )
-
     def _chosen(self, rows: np.ndarray, weights: np.ndarray | None, seed: int) -> int:
         """The number of components whose predictions have the highest log-density on held-out rows."""
         order = np.random.default_rng(seed).permutation(len(rows))
@@ -234,7 +203,7 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
 
     def _joined(self, X, y, *, reset=False, **checks) -> np.ndarray:
         """X and y as the rows of one table."""
-        X = as_rows(self, X, reset=reset, gaps=self.missing == "marginal", **checks)
+        X = self._rows(X, reset=reset, **checks)
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
@@ -253,7 +222,7 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
     def _hidden(self, X) -> np.ndarray:
         """X with empty columns for the targets."""
         check_is_fitted(self)
-        X = as_rows(self, X, reset=False, gaps=self.missing == "marginal")
+        X = self._rows(X)
         return np.ascontiguousarray(np.column_stack([X, np.full((len(X), self.n_targets_), np.nan)]))
 
     def _targets(self) -> list[int]:
@@ -269,12 +238,8 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
     def _shaped(self, predicted: np.ndarray) -> np.ndarray:
         return predicted[:, 0] if self._is_flat else predicted
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "mixture_")
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "marginal"
         tags.target_tags.multi_output = True
         return tags
 
