@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2};
 use super::constrained::{centre, diagonal_factor};
 use super::m_step::Part;
 use super::posterior::{Learned, MIN_ROWS};
-use crate::dist::{Dirichlet, Gaussian, NormalWishart, Posterior};
+use crate::dist::{Gaussian, NormalWishart, Posterior};
 use crate::learn::Health;
 use crate::learn::rules::prior::{prior_around, prior_strength};
 use crate::linalg::{CovarianceType, Factor};
@@ -36,31 +36,26 @@ impl Learned<'_> {
             .expect("one component for each weight")
     }
 
-    /// [`Learned::posterior`] for these covariances.
-    pub(super) fn constrained_posterior(&self, prior: &Posterior, scale: f64) -> (Posterior, Health) {
-        let mut health = Health::default();
-        let shared =
-            self.parts.shared.as_ref().map(|scatter| self.shared_matrix(scatter, prior, &mut health));
-        let component = |((part, gaussian), own): ((&Part, &Gaussian), &NormalWishart)| {
-            let count = if part.count < MIN_ROWS { 0.0 } else { part.count };
-            let (psi, nu) = match &shared {
-                Some((psi, nu)) => (psi.clone(), *nu),
-                None if count == 0.0 => return own.clone(),
-                None => self.own_variances(part, gaussian, own, &mut health),
-            };
-            let kappa = own.kappa() + count;
-            let mean: Vec<f64> = (gaussian.mean().iter().zip(&part.mean))
-                .map(|(mean, rows)| mean + count / kappa * (rows - mean))
-                .collect();
-            NormalWishart::new(self.unscaled(&mean), kappa, nu, psi).unwrap_or_else(|_| own.clone())
+    /// The posterior of one component, in the units of the data. If components share `Ψ` and `ν`, these are given.
+    pub(super) fn constrained_component(
+        &self,
+        part: &Part,
+        gaussian: &Gaussian,
+        prior: &NormalWishart,
+        shared: Option<&(Factor, f64)>,
+        health: &mut Health,
+    ) -> Option<NormalWishart> {
+        let count = if part.count < MIN_ROWS { 0.0 } else { part.count };
+        let (psi, nu) = match shared {
+            Some(shared) => shared.clone(),
+            None if count == 0.0 => return None,
+            None => self.own_variances(part, gaussian, prior, health),
         };
-        let parts = self.parts.parts.iter().zip(self.mixture.components()).zip(prior.components());
-        let components = parts.map(component).collect();
-        let a = prior.weights().concentrations().iter().zip(&self.parts.parts);
-        let a = a.map(|(a, part)| a + scale * part.count).collect();
-        let posterior = Posterior::new(Dirichlet::new(a).expect("counts are not negative"), components)
-            .expect("one component for each weight");
-        (posterior, health)
+        let kappa = prior.kappa() + count;
+        let mean: Vec<f64> = (gaussian.mean().iter().zip(&part.mean))
+            .map(|(mean, rows)| mean + count / kappa * (rows - mean))
+            .collect();
+        NormalWishart::new(self.unscaled(&mean), kappa, nu, psi).ok()
     }
 
     /// `Ψ` and `ν` of one component, in the units of the data.
@@ -87,7 +82,12 @@ impl Learned<'_> {
     }
 
     /// `Ψ` and `ν` of all components, in the units of the data.
-    fn shared_matrix(&self, scatter: &Array2<f64>, prior: &Posterior, health: &mut Health) -> (Factor, f64) {
+    pub(super) fn shared_matrix(
+        &self,
+        scatter: &Array2<f64>,
+        prior: &Posterior,
+        health: &mut Health,
+    ) -> (Factor, f64) {
         let (counted, rows) = (self.counted(), self.rows().max(self.counted()));
         let own = &prior.components()[0];
         let count: f64 = self.parts.filled().map(|(_, part)| part.count).sum();

@@ -67,12 +67,16 @@ impl Learned<'_> {
 
     /// The posterior in the units of the data. A weight of one counts as `scale` rows in the concentrations.
     pub fn posterior(&self, prior: &Posterior, scale: f64) -> (Posterior, Health) {
-        if !self.parts.kind.is_full() {
-            return self.constrained_posterior(prior, scale);
-        }
         let mut health = Health::default();
+        let is_full = self.parts.kind.is_full();
+        let shared =
+            self.parts.shared.as_ref().map(|scatter| self.shared_matrix(scatter, prior, &mut health));
         let component = |((part, gaussian), own): ((&Part, &Gaussian), &NormalWishart)| {
-            self.component(part, gaussian, own, &mut health).unwrap_or_else(|| own.clone())
+            let found = match is_full {
+                true => self.component(part, gaussian, own, &mut health),
+                false => self.constrained_component(part, gaussian, own, shared.as_ref(), &mut health),
+            };
+            found.unwrap_or_else(|| own.clone())
         };
         let parts = self.parts.parts.iter().zip(self.mixture.components()).zip(prior.components());
         let components = parts.map(component).collect();
