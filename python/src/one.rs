@@ -16,8 +16,9 @@ pub struct Columns<'a, 'py> {
 }
 
 impl Columns<'_, '_> {
-    /// Reads the values of a row; None is NaN. Returns `false` if one of them is no number.
-    fn read(self, row: &Bound<'_, PyDict>, values: &mut Vec<f64>) -> bool {
+    /// Reads the values of a row; None is NaN. Returns `false` if one of them is no number that can be learned, or missing without
+    /// `gaps`.
+    fn read(self, row: &Bound<'_, PyDict>, gaps: bool, values: &mut Vec<f64>) -> bool {
         let value = |feature: Bound<'_, PyAny>| match row.get_item(feature) {
             Ok(Some(value)) if value.is_none() => Some(f64::NAN),
             Ok(Some(value)) => value.extract().ok(),
@@ -26,7 +27,8 @@ impl Columns<'_, '_> {
         };
         values.clear();
         values.extend(self.features.iter().map_while(value));
-        values.len() == self.features.len()
+        let is_usable = |value: &f64| value.abs() <= MAX_VALUE || gaps && value.is_nan();
+        values.len() == self.features.len() && values.iter().all(is_usable)
     }
 }
 
@@ -45,12 +47,7 @@ impl One {
 
     /// Learns a row. Returns `false` if it has to be learned in another way; then nothing has changed.
     pub fn learn(&mut self, fit: &mut OnlineFit, row: &Bound<'_, PyDict>, columns: Columns) -> bool {
-        let gaps = fit.settings().gaps;
-        let is_usable = |value: &f64| value.abs() <= MAX_VALUE || gaps && value.is_nan();
-        if fit.revision_due().is_some() || !columns.read(row, &mut self.values) {
-            return false;
-        }
-        if !self.values.iter().all(is_usable) {
+        if fit.revision_due().is_some() || !columns.read(row, fit.settings().gaps, &mut self.values) {
             return false;
         }
         self.present = None;
@@ -66,11 +63,11 @@ impl One {
         columns: Columns,
     ) -> Option<(&GaussianMixture, &[u64], &[f64])> {
         let One { values, present } = self;
-        if fit.settings().dequantize.is_on() || !columns.read(row, values) || values.len() != fit.dim() {
-            return None;
-        }
-        let gaps = fit.settings().gaps;
-        if !values.iter().all(|value| value.abs() <= MAX_VALUE || gaps && value.is_nan()) {
+        let settings = fit.settings();
+        if settings.dequantize.is_on()
+            || !columns.read(row, settings.gaps, values)
+            || values.len() != fit.dim()
+        {
             return None;
         }
         if present.is_none() {
