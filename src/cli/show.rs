@@ -479,6 +479,7 @@ fn describe_safeguards(health: &Health) -> String {
         (health.pivots_raised, "time", "a column's variance was held at its floor"),
         (health.nu_floored, "time", "a projection was held at the fewest degrees of freedom"),
         (health.literal_steps_kept, "time", "the paper's equations had no solution"),
+        (health.rows_set_aside, "validation row", "far from every component at the end, and not learned"),
         (health.components_damped, "component", "had a product over the shards that was damped"),
     ];
     let triggered = counts.into_iter().filter(|(number, ..)| *number > 0);

@@ -141,6 +141,11 @@ pub enum Finding {
         /// How many rows.
         rows: u64,
     },
+    /// Rows held back for validation that are far from every component at the end of the stream, and were not learned.
+    RowsSetAside {
+        /// How many rows.
+        rows: u64,
+    },
     /// The product of the shards' posteriors was improper and was damped.
     DampedComponents {
         /// How many components.
@@ -210,7 +215,7 @@ impl Finding {
             Finding::FewRowsPerComponent { .. } => vec![Remedy::FewerComponents],
             Finding::LargestK { .. } => vec![Remedy::MoreComponents],
             Finding::FewRowsScored { .. } => vec![Remedy::GiveMoreRows],
-            Finding::RowsOutOfRange { .. } => vec![Remedy::CorrectData],
+            Finding::RowsOutOfRange { .. } | Finding::RowsSetAside { .. } => vec![Remedy::CorrectData],
             Finding::DampedComponents { .. } => vec![Remedy::FewerShards, Remedy::LongerWarmUp],
             Finding::EmptyShards { .. } => vec![Remedy::FewerShards],
             Finding::LargeStart { .. } => vec![Remedy::ChooseColumns, Remedy::FewerStartRows],
@@ -337,6 +342,13 @@ impl fmt::Display for Finding {
                 "{} {} so far from every component, as values beyond 1e150 are, that nothing was learned from {}",
                 count(*rows, "row"),
                 if *rows == 1 { "was" } else { "were" },
+                if *rows == 1 { "it" } else { "them" }
+            ),
+            Finding::RowsSetAside { rows } => write!(
+                f,
+                "{} held back for validation {} far from every component at the end of the stream, and nothing was learned from {}",
+                count(*rows, "row"),
+                if *rows == 1 { "is" } else { "are" },
                 if *rows == 1 { "it" } else { "them" }
             ),
             Finding::DampedComponents { components } => write!(

@@ -6,6 +6,7 @@ use crate::dist::GaussianMixture;
 use crate::learn::monitor::changes::{ChangeWatch, DataChanges};
 use crate::learn::monitor::today::{RunScores, Today};
 use crate::learn::pass::ranking::{MIN_RANKED, RankedScore, gain_of_newest, ranks_of_kept, whole_scores};
+use crate::learn::rows::RowBuffer;
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::structure::{KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
 use crate::learn::{
@@ -300,12 +301,14 @@ impl Candidate {
                 (Estimate::of(learned), health)
             }
             None => {
-                let mut copy = settings.learner(&algorithm, learned, floor.to_vec(), before + health)?;
+                let mut copy = settings.learner(&algorithm, learned, floor.to_vec(), before)?;
                 // With a half-life, the validation rows are older than most that were learned.
                 if !forgets {
-                    copy.observe_block(kept.validation_rows(floor.len()), &mut Prequential::default());
+                    let (rows, set_aside) = self.rows_to_learn_last(&copy.estimate(), kept);
+                    copy.observe_block(rows.rows(floor.len()), &mut Prequential::default());
+                    health.rows_set_aside = set_aside;
                 }
-                (Estimate::of(copy.state()), copy.health().since(before))
+                (Estimate::of(copy.state()), copy.health().since(before) + health)
             }
         };
         let ranks = self.closing_ranks(&estimate.mixture(), kept, closing.as_ref());
@@ -315,6 +318,27 @@ impl Candidate {
 }
 
 impl Candidate {
+    /// The validation rows that are learned at the end of the stream, and the number of those that are not. With K learned, a
+    /// few rows far from all components would ruin one of them, because no search follows that could give them their own.
+    fn rows_to_learn_last(&self, mixture: &GaussianMixture, kept: &KeptRows) -> (RowBuffer, u64) {
+        let rows = kept.validation_rows(mixture.dim());
+        let (level, count) = (self.schedule().level(), rows.count());
+        let scores = match self.size {
+            Size::Learned { .. } if level.is_finite() => whole_scores(mixture, kept.validation()),
+            _ => Default::default(),
+        };
+        let is_far = |i: usize| scores.get(i).is_some_and(|&score| score < level);
+        let far = (0..count).filter(|&i| is_far(i)).count();
+        let leaves_out = far <= count / FEW_VALIDATION_ROWS;
+        let mut learned = RowBuffer::default();
+        for (i, (row, weight)) in rows.iter().enumerate() {
+            if !(leaves_out && is_far(i)) {
+                learned.push(row, weight);
+            }
+        }
+        (learned, if leaves_out { far as u64 } else { 0 })
+    }
+
     /// The distribution of the log-densities of all rows at the end of the stream. The kept rows are scored again if they are
     /// all rows, or if the mixture was revised. Otherwise the mixture has hardly changed since the last rows were scored.
     fn closing_ranks(
@@ -412,6 +436,8 @@ fn revised(
     RevisedCandidate { algorithm, learned, identifiers, record, prior_rows, health }
 }
 
+/// At most one in this many validation rows may be left out at the end of a stream.
+const FEW_VALIDATION_ROWS: usize = 100;
 /// Kept rows that the level of low density is computed from.
 const LEVEL_ROWS: usize = 4000;
 /// One in this many kept rows may be below the usual least log-density.

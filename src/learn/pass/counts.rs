@@ -18,16 +18,24 @@ pub struct Health {
     pub literal_steps_kept: u64,
     /// Components whose product over the shards was improper and was damped.
     pub components_damped: u64,
+    /// Validation rows that were not learned at the end of the stream, because they are far from all components.
+    pub rows_set_aside: u64,
 }
 
 impl Health {
     /// The sum of all counts.
     pub fn total(&self) -> u64 {
-        let Health { rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped } =
-            self;
-        [rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped]
+        let Health {
+            rows_out_of_range,
+            pivots_raised,
+            nu_floored,
+            literal_steps_kept,
+            components_damped,
+            rows_set_aside,
+        } = *self;
+        [rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped, rows_set_aside]
             .into_iter()
-            .fold(0, |sum: u64, count| sum.saturating_add(*count))
+            .fold(0, u64::saturating_add)
     }
 }
 
@@ -40,6 +48,7 @@ impl Health {
             nu_floored: self.nu_floored.saturating_sub(before.nu_floored),
             literal_steps_kept: self.literal_steps_kept.saturating_sub(before.literal_steps_kept),
             components_damped: self.components_damped.saturating_sub(before.components_damped),
+            rows_set_aside: self.rows_set_aside.saturating_sub(before.rows_set_aside),
         }
     }
 }
@@ -54,6 +63,7 @@ impl std::ops::Add for Health {
             nu_floored: self.nu_floored.saturating_add(other.nu_floored),
             literal_steps_kept: self.literal_steps_kept.saturating_add(other.literal_steps_kept),
             components_damped: self.components_damped.saturating_add(other.components_damped),
+            rows_set_aside: self.rows_set_aside.saturating_add(other.rows_set_aside),
         }
     }
 }

@@ -1,10 +1,17 @@
 //! Rows of a stream that are kept: the reservoir for revisions, and validation rows that revisions are compared on.
 
+mod half_life;
+mod merging;
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use half_life::most_validation;
 
 use super::fading::{Fading, OwnWeights, SampleWeights, admission};
 use crate::hash::mix_bits;
@@ -104,55 +111,6 @@ impl KeptRows {
         self
     }
 
-    /// Changes the half-life. Rows that had no weights get those of their ages if their order is known, and equal ones
-    /// otherwise. If there is no half-life any more, rows stay with a probability equal to their weight, and count alike.
-    pub(in crate::learn) fn set_half_life(&mut self, half_life: Option<u64>, dim: usize) {
-        let (held, validation) = (self.held(dim), self.validation.len() / dim);
-        match (half_life, &mut self.fading) {
-            (None, None) => {}
-            (Some(rows), Some(fading)) => fading.half_life = rows.max(1),
-            (Some(rows), None) => {
-                let forgetting = Forgetting::new(rows);
-                let own = self.own_weights.as_ref();
-                let own = [own.map(|own| &own.of_reservoir), own.map(|own| &own.of_validation)];
-                let ages = |count: usize, own: Option<&Arc<Vec<f64>>>| {
-                    let mut rows = 0.0;
-                    let own = own.cloned();
-                    (0..count).map(move |i| {
-                        rows += own.as_ref().map_or(1.0, |own| own[i]);
-                        rows
-                    })
-                };
-                let weights = |count: usize, in_order: bool, rate: f64, own| match in_order {
-                    true => SampleWeights::in_order(ages(count, own), rate),
-                    false => SampleWeights::equal(count, forgetting.rate() / rate * forgetting.most_rows()),
-                };
-                let rate = VALIDATION_SHARE as f64 * forgetting.rate();
-                self.fading = Some(Fading {
-                    half_life: rows.max(1),
-                    of_reservoir: weights(held, self.learned <= self.most as u64, forgetting.rate(), own[0]),
-                    of_validation: weights(validation, self.drawn <= MAX_VALIDATION as u64, rate, own[1]),
-                });
-            }
-            (None, Some(fading)) => {
-                let total = fading.forgetting().weight_of(self.learned_weight());
-                let stay = [self.staying(self.reservoir_ages()), self.staying(self.validation_ages())];
-                if let Some(stay) = &stay[0] {
-                    self.reservoir = Arc::new(self.reservoir.chosen(stay.iter().copied(), dim));
-                }
-                self.validation = Arc::new(chosen(&self.validation, &stay[1], dim));
-                if let Some(own) = &mut self.own_weights {
-                    own.learned = total;
-                    own.of_reservoir = Arc::new(chosen(&own.of_reservoir, &stay[0], 1));
-                    own.of_validation = Arc::new(chosen(&own.of_validation, &stay[1], 1));
-                }
-                self.learned = (total.round() as u64).max(self.held(dim) as u64);
-                self.drawn = (self.validation.len() / dim) as u64;
-                self.fading = None;
-            }
-        }
-    }
-
     /// The weight of each row of the reservoir, if rows have weights: that of its age times its own.
     pub(in crate::learn) fn reservoir_weights(&self) -> Option<Vec<f64>> {
         product(self.reservoir_ages(), self.own_weights_of_reservoir())
@@ -217,14 +175,6 @@ impl KeptRows {
     /// The validation rows with their own weights.
     pub(in crate::learn) fn validation_rows(&self, dim: usize) -> Rows<'_> {
         Rows::new(&self.validation, dim).with_weights(self.own_weights_of_validation())
-    }
-
-    /// Which rows stay, with a probability equal to their weight; `None` if all do.
-    fn staying(&self, weights: Option<Vec<f64>>) -> Option<Vec<usize>> {
-        let weights = weights?;
-        let stays =
-            |i: &usize| uniform(mix_bits(self.seed ^ mix_bits(self.seen ^ (*i as u64) << 40))) < weights[*i];
-        Some((0..weights.len()).filter(stays).collect())
     }
 
     /// Notes that a row has this weight. Until one has another weight than 1, none is kept.
@@ -324,67 +274,6 @@ impl KeptRows {
                 weight
             }
         }
-    }
-
-    /// [`KeptRows::take_drawn`] in a pass with a half-life.
-    fn take_drawn_fading(&mut self, row: &[f64], weight: f64, index: u64, out: &mut RowBuffer) -> Drawn {
-        let Some(mut fading) = self.fading.take() else { return Drawn::Learn };
-        let most = most_validation(&fading);
-        let (p, random) = (self.validation_admission(&fading), random(self.seed, index, PLACE));
-        let count = self.validation.len() / row.len();
-        let drawn = if count < most {
-            fading.of_validation.push();
-            Arc::make_mut(&mut self.validation).extend_from_slice(row);
-            self.hold_weight(weight, None);
-            Drawn::HeldBack
-        } else {
-            fading.of_validation.offered(p);
-            if uniform(random) < p {
-                let (place, random) = (below(mix_bits(random), count as u64) as usize, mix_bits(!random));
-                let learned = uniform(random) < fading.of_validation.replace(place, p);
-                self.exchange(row, weight, place, learned.then_some(out));
-                if learned { Drawn::Exchanged } else { Drawn::HeldBack }
-            } else {
-                Drawn::Learn
-            }
-        };
-        self.fading = Some(fading);
-        drawn
-    }
-
-    /// Offers a learned row to the reservoir, in a pass with a half-life.
-    fn keep_fading(&mut self, row: &[f64], weight: f64) {
-        let Some(mut fading) = self.fading.take() else { return };
-        self.note_weight(weight, row.len());
-        let index = self.learned;
-        self.learned += 1;
-        if let Some(own) = &mut self.own_weights {
-            own.learned += weight;
-        }
-        let p = self.reservoir_admission(&fading);
-        let weights = &mut fading.of_reservoir;
-        weights.age(Forgetting::new(fading.half_life).rate() * weight);
-        let mut own = self.own_weights.as_mut().map(|own| Arc::make_mut(&mut own.of_reservoir));
-        let reservoir = Arc::make_mut(&mut self.reservoir);
-        if reservoir.len() < self.most.saturating_mul(row.len()) {
-            weights.push();
-            reservoir.push(row);
-            if let Some(own) = &mut own {
-                own.push(weight);
-            }
-        } else {
-            weights.offered(p);
-            let random = random(self.seed, index, RESERVOIR);
-            if uniform(random) < p {
-                let place = below(mix_bits(random), self.most as u64) as usize;
-                weights.replace(place, p);
-                reservoir.set(place, row);
-                if let Some(own) = &mut own {
-                    own[place] = weight;
-                }
-            }
-        }
-        self.fading = Some(fading);
     }
 
     /// Offers learned rows to the reservoir.
@@ -515,88 +404,6 @@ impl KeptRows {
         KeptRows { fading, ..KeptRows::new(self.seed, self.most, self.holds_back).after_unknown(unknown) }
     }
 
-    /// Merges the reservoirs of several passes into one of `most` rows. Each contributes rows in proportion to the rows that it
-    /// learned, so one that kept a smaller share of its rows than the others limits them all.
-    pub(crate) fn merged(parts: &[&KeptRows], dim: usize, most: usize) -> Option<Self> {
-        let first = parts.first()?;
-        let total: u64 = parts.iter().map(|part| part.learned).fold(0, u64::saturating_add);
-        let share = |part: &&KeptRows| {
-            let held = part.held(dim);
-            (held > 0).then(|| held as f64 / part.learned as f64)
-        };
-        let least = parts.iter().filter_map(share).fold(1.0, f64::min);
-        let fraction = (most as f64 / total.max(1) as f64).min(least);
-        let mut merged = KeptRows::new(first.seed, most, false);
-        merged.learned = total;
-        let weighted = parts.iter().any(|part| part.has_own_weights());
-        merged.unknown = parts.iter().map(|part| part.unknown).fold(0, u64::saturating_add);
-        let rows = Arc::make_mut(&mut merged.reservoir);
-        for part in parts {
-            part.copy_evenly(part.wanted(fraction, dim), dim, rows);
-        }
-        rows.truncate(most, dim);
-        if weighted {
-            let mut own = OwnWeights::ones(0, 0, 0);
-            own.learned = parts.iter().map(|part| part.learned_weight()).sum();
-            for part in parts {
-                part.copy_weights_evenly(
-                    part.wanted(fraction, dim),
-                    dim,
-                    Arc::make_mut(&mut own.of_reservoir),
-                );
-            }
-            Arc::make_mut(&mut own.of_reservoir).truncate(most);
-            merged.own_weights = Some(own);
-        }
-        Some(merged.limited_to_held(dim))
-    }
-
-    /// Lowers the capacity to the rows held if they are not all rows learned, so that a reservoir that is not full is complete.
-    fn limited_to_held(mut self, dim: usize) -> Self {
-        let held = self.held(dim);
-        if (held as u64) < self.learned {
-            self.most = held;
-        }
-        self
-    }
-
-    /// How many rows of the reservoir are this fraction of the rows learned.
-    fn wanted(&self, fraction: f64, dim: usize) -> usize {
-        ((fraction * self.learned as f64).round() as usize).min(self.held(dim))
-    }
-
-    /// [`KeptRows::copy_evenly`] of the rows' own weights.
-    fn copy_weights_evenly(&self, wanted: usize, dim: usize, to: &mut Vec<f64>) {
-        let (held, own) = (self.held(dim), self.own_weights_of_reservoir());
-        to.extend((0..wanted).map(|i| own.map_or(1.0, |own| own[i * held / wanted])));
-    }
-
-    /// Appends `wanted` rows of the reservoir to `to`, at equal distances: before a reservoir is full, its rows are in the order
-    /// of the stream.
-    fn copy_evenly(&self, wanted: usize, dim: usize, to: &mut Table) {
-        let (held, mut row) = (self.held(dim), Vec::with_capacity(dim));
-        (0..wanted).map(|i| i * held / wanted).for_each(|i| {
-            row.clear();
-            self.reservoir.copy_row(i, dim, &mut row);
-            to.push(&row);
-        });
-    }
-
-    /// Adds rows of `sample`, a sample of the same stream, up to `most` rows. The reservoir stays a part of the rows learned.
-    pub(crate) fn filled_from(mut self, sample: &KeptRows, dim: usize, most: usize) -> Self {
-        let held = self.held(dim);
-        let wanted = most.min(self.learned.saturating_sub(1) as usize).saturating_sub(held);
-        let wanted = wanted.min(sample.held(dim));
-        if self.has_own_weights() || sample.has_own_weights() {
-            let learned = self.learned;
-            let own = self.own_weights.get_or_insert_with(|| OwnWeights::ones(learned, held, 0));
-            sample.copy_weights_evenly(wanted, dim, Arc::make_mut(&mut own.of_reservoir));
-        }
-        sample.copy_evenly(wanted, dim, Arc::make_mut(&mut self.reservoir));
-        self.most = self.most.max(held + wanted);
-        self
-    }
-
     /// Whether this is valid: its counts agree, and it holds whole rows of `dim` numbers, none of them infinite.
     pub(crate) fn is_sound(&self, dim: usize) -> bool {
         let whole = |values: &[f64]| {
@@ -618,14 +425,6 @@ impl KeptRows {
             && validation <= (MAX_VALIDATION as u64).min(self.drawn)
             && self.drawn <= self.seen
             && self.learned.max(self.unknown).max(self.seen) <= 1 << 53
-    }
-}
-
-/// The rows with these indices, of `dim` numbers each; all if there are none.
-fn chosen(values: &[f64], indices: &Option<Vec<usize>>, dim: usize) -> Vec<f64> {
-    match indices {
-        None => values.to_vec(),
-        Some(indices) => indices.iter().flat_map(|i| &values[i * dim..(i + 1) * dim]).copied().collect(),
     }
 }
 
@@ -653,16 +452,7 @@ fn uniform(random: u64) -> f64 {
     (random >> 11) as f64 * (-53f64).exp2()
 }
 
-/// The largest number of validation rows in a pass with a half-life: twice their total weight.
-fn most_validation(fading: &Fading) -> usize {
-    let weight = fading.forgetting().most_rows() / VALIDATION_SHARE as f64;
-    ((2.0 * weight) as usize).clamp(MIN_VALIDATION, MAX_VALIDATION)
-}
-
 /// A number below `n`, uniform to within 2⁻⁶⁴.
 fn below(random: u64, n: u64) -> u64 {
     ((u128::from(random) * u128::from(n)) >> 64) as u64
 }
-
-#[cfg(test)]
-mod tests;

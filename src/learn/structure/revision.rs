@@ -1,13 +1,20 @@
 //! Revisions of a mixture, and the posterior after them.
 
+mod rows;
+mod unmoved;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::ArrayView2;
 
+pub(in crate::learn) use rows::search_rows;
+use rows::weighted_rows;
+use unmoved::unmoved;
+
 use super::covariance_prior::{PriorStrength, Strength};
 use super::directions::Directions;
-use super::e_step::{Assigned, Others, label, sweep};
+use super::e_step::{Others, label, sweep};
 use super::em::{Em, Improved};
 use super::fill::filled;
 use super::find::{Finder, ordered};
@@ -19,11 +26,11 @@ use super::reservoir::KeptRows;
 use super::scaled::ScaledRows;
 use super::search::{Found, MIN_RISE, Search};
 use super::{Limits, RIDGE, Size, with_judged_price};
-use crate::dist::{Dirichlet, Gaussian, GaussianMixture, Posterior};
+use crate::dist::{Dirichlet, GaussianMixture, Posterior};
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
 use crate::linalg::blocks::{BLOCK, RowBlocks};
-use crate::linalg::{CovarianceType, Table, lower_inverse};
+use crate::linalg::{CovarianceType, Table};
 
 /// The result of a revision.
 #[derive(Debug, Clone)]
@@ -450,73 +457,6 @@ fn better(a: (Improved, RowBlocks), b: (Improved, RowBlocks)) -> (Improved, RowB
     if b.0.level > a.0.level { b } else { a }
 }
 
-/// About `most` rows with the weights of their ages and their own weights, if they have any.
-fn weighted_rows(
-    rows: Arc<Table>,
-    dim: usize,
-    ages: Option<&[f64]>,
-    own: Option<&[f64]>,
-    (most, kind): (usize, CovarianceType),
-) -> Result<ScaledRows, LearnError> {
-    let count = rows.len() / dim;
-    if ages.is_none() && own.is_none() {
-        return ScaledRows::shared(rows, dim, (count / most.max(1)).max(1), kind);
-    }
-    let age = |i: usize| ages.map_or(1.0, |ages| ages[i]);
-    let mut chosen: Vec<usize> = (0..count).filter(|&i| age(i) >= NEGLIGIBLE_WEIGHT).collect();
-    let step = (chosen.len() / most.max(1)).max(1);
-    chosen = chosen.into_iter().step_by(step).collect();
-    let own: Option<Vec<f64>> = own.map(|own| chosen.iter().map(|&i| own[i]).collect());
-    let weight = |(n, &i): (usize, &usize)| age(i) * own.as_ref().map_or(1.0, |own| own[n]);
-    let weights: Vec<f64> = chosen.iter().enumerate().map(weight).collect();
-    ScaledRows::weighted(rows, dim, &chosen, &weights, own.as_deref(), kind)
-}
-
-/// Rows of a smaller weight because of their age are left out.
-const NEGLIGIBLE_WEIGHT: f64 = 1.0 / 128.0;
-
-/// The approximate number of rows of a search. It is smaller in many dimensions, to limit the work, and larger if K is learned,
-/// because more rows distinguish more components.
-pub(in crate::learn) fn search_rows(size: Size, kind: CovarianceType, k: usize, dim: usize) -> usize {
-    const WORK: f64 = 2e8;
-    let most = match size {
-        Size::Given(_) => (600 * k).max(10_000),
-        Size::Learned { .. } => 60_000,
-    };
-    let least = if kind.is_full() { 9 * k * dim } else { 100 * k };
-    ((WORK / kind.work(k, dim)) as usize).min(most).max(least)
-}
-
-/// For each component of `after`, its index in `before` if it is about the same: less than a tenth of its rows have changed
-/// component, and the difference is within the estimation error of its number of rows. `origins` has the candidates.
-fn unmoved(
-    rows: &RowBlocks,
-    (before, after): (&GaussianMixture, &GaussianMixture),
-    origins: &[Option<usize>],
-    (noise, kind): (Option<f64>, CovarianceType),
-) -> Vec<Option<usize>> {
-    let (old, new) = (Assigned::new(rows, before, noise), Assigned::new(rows, after, noise));
-    let is_unmoved = |j: usize, origin: usize| {
-        let (mut moved, mut count, mut squares) = (0.0, 0.0, 0.0);
-        for i in 0..rows.blocks() {
-            let both = old.of_block(i, origin).iter().zip(new.of_block(i, j)).zip(rows.weights(i));
-            for ((old, new), weight) in both {
-                moved += weight * (old - new).abs();
-                count += weight * old;
-                squares += weight * weight * old;
-            }
-        }
-        // Rows of weight w are no more accurate than as many rows of weight 1, so this is Kish's effective number of rows.
-        let effective = if squares > 0.0 { count * count / squares } else { 0.0 };
-        let dim = rows.dim() as f64;
-        let chance = kind.of_component(dim) - 1.0;
-        let difference = divergence(&before.components()[origin], &after.components()[j]);
-        moved < 0.1 * count && effective * difference < chance
-    };
-    let keep = |(j, &origin): (usize, &Option<usize>)| origin.filter(|&origin| is_unmoved(j, origin));
-    origins.iter().enumerate().map(keep).collect()
-}
-
 /// The components ordered by their means, so that starts from different rows of the same distribution number them alike.
 fn ordered_by_means(mixture: &GaussianMixture) -> GaussianMixture {
     let mut order: Vec<usize> = (0..mixture.k()).collect();
@@ -529,24 +469,6 @@ fn ordered_by_means(mixture: &GaussianMixture) -> GaussianMixture {
     let weights = order.iter().map(|&j| mixture.weights()[j]).collect();
     let components = order.iter().map(|&j| mixture.components()[j].clone()).collect();
     GaussianMixture::new(weights, components).expect("the same components in another order")
-}
-
-/// The Kullback-Leibler divergence of `b` from `a`.
-fn divergence(a: &Gaussian, b: &Gaussian) -> f64 {
-    if a.covariance().kind().is_diagonal() && b.covariance().kind().is_diagonal() {
-        let (own, other) = (a.covariance().diagonal(), b.covariance().diagonal());
-        let columns = own.iter().zip(&other).zip(a.mean().iter().zip(b.mean()));
-        let term = |((own, other), (mean, centre)): ((&f64, &f64), (&f64, &f64))| {
-            (own + (mean - centre).powi(2)) / other - 1.0 - (own / other).ln()
-        };
-        return 0.5 * columns.map(term).sum::<f64>();
-    }
-    let inverse = lower_inverse(b.covariance().lower_matrix().view());
-    let away: Vec<f64> = a.mean().iter().zip(b.mean()).map(|(a, b)| a - b).collect();
-    let squares = |values: ndarray::ArrayView1<f64>| values.iter().map(|value| value * value).sum::<f64>();
-    let trace: f64 = inverse.dot(&a.covariance().lower_matrix()).rows().into_iter().map(squares).sum();
-    let distance = squares(inverse.dot(&ndarray::Array1::from(away)).view());
-    0.5 * (trace - a.mean().len() as f64 + distance + b.covariance().log_det() - a.covariance().log_det())
 }
 
 pub(in crate::learn) fn rows_of(values: &[f64], dim: usize) -> ArrayView2<'_, f64> {

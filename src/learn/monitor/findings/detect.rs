@@ -168,6 +168,7 @@ pub(in crate::learn) fn judge_learned_k(components: &Components, k: usize) -> Op
 pub(in crate::learn) fn judge_health(health: &Health) -> Vec<Finding> {
     let counted = [
         (health.rows_out_of_range, Finding::RowsOutOfRange { rows: health.rows_out_of_range }),
+        (health.rows_set_aside, Finding::RowsSetAside { rows: health.rows_set_aside }),
         (health.components_damped, Finding::DampedComponents { components: health.components_damped }),
         (health.literal_steps_kept, Finding::LiteralStepsKept { times: health.literal_steps_kept }),
     ];

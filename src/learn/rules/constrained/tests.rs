@@ -1,7 +1,7 @@
 use ndarray::Array2;
 
 use super::*;
-use crate::learn::{Algorithm, ObmmSettings, Prequential, prior_around};
+use crate::learn::{Algorithm, LearnerState, ObmmSettings, OnlineLearner, Prequential, Rows, prior_around};
 
 /// Rows of three groups, with gaps if `gaps`.
 fn rows(count: usize, dim: usize, gaps: bool) -> Vec<f64> {
