@@ -4,7 +4,7 @@ import dask.array
 import dask.dataframe
 import numpy as np
 import pytest
-from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, weighted
+from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, run_blocks, weighted
 from distributed import Client, LocalCluster
 
 import gmm_bmm.dask as gmm_dask
@@ -73,6 +73,10 @@ def test_the_plain_estimator_does_not_collect_all_rows(frame):
     for lazy in (rows, rows.to_dask_array()):
         with pytest.raises(TypeError, match=r"gmm_bmm\.dask\.fit"):
             OnlineGaussianMixture(2).fit(lazy)
+
+
+def test_the_pages_run(client, frame):
+    run_blocks("import dask", ddf=dask.dataframe.from_pandas(frame, npartitions=2))
 
 
 def killing(part, flag):

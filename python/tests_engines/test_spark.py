@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import COLUMNS, SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, weighted
+from conftest import COLUMNS, SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, run_blocks, weighted
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -18,7 +18,7 @@ from pyspark.ml.feature import VectorAssembler  # noqa: E402
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
-from gmm_bmm import OnlineGaussianMixture as Local  # noqa: E402
+from gmm_bmm import OnlineGaussianMixture as Local, distributed  # noqa: E402
 from gmm_bmm.spark import LogDensityEvaluator, OnlineGaussianMixture, OnlineGaussianMixtureModel  # noqa: E402
 
 MODE = os.environ.get("SPARK_MODE", "local")
@@ -113,6 +113,22 @@ def test_a_killed_worker_changes_no_bit(table, model, tmp_path):
     # The sample of the prior is drawn in this plan too, so both fits have the same one.
     again = estimator(rankCol="rank").fit(table.mapInArrow(killing, table.schema))
     assert os.path.exists(flag) and again.estimator.to_bytes() == model.estimator.to_bytes()
+
+
+def test_many_partitions_are_merged_in_groups_by_workers(spark, frame, monkeypatch):
+    monkeypatch.setattr(distributed, "GROUP", 1)
+    merged, merge = [], distributed.merge
+    monkeypatch.setattr(distributed, "merge", lambda shards, prior: merged.append(len(shards)) or merge(shards, prior))
+    rows = spark.createDataFrame(frame).repartition(12)
+    mixture = estimator().fit(rows).estimator
+    check_mixture(mixture, frame)
+    estimator(numShards=3).fit(rows)
+    assert merged == [12, 3], "12 groups, since a group has one shard here"
+
+
+def test_the_pages_run(spark, frame):
+    named = spark.createDataFrame(frame.rename(columns={"a": "x", "b": "y"}).sample(frac=1.0, random_state=0))
+    run_blocks("gmm_bmm.spark", df=VectorAssembler(inputCols=["x", "y"], outputCol="features").transform(named))
 
 
 def test_in_a_pipeline_and_cross_validated(table, frame, tmp_path):

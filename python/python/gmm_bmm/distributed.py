@@ -141,7 +141,10 @@ def _read(shards: Iterable[bytes]) -> tuple[list[_core.Fit], list | None]:
     for data in shards:
         if not data:
             continue
-        fit = _core.Fit.from_bytes(zlib.decompress(data))
+        try:
+            fit = _core.Fit.from_bytes(zlib.decompress(data))
+        except zlib.error as damaged:
+            raise ValueError("a shard is damaged: it is not what learn_shard or merge_some returned") from damaged
         names = json.loads(fit.parameters_json() or "{}").get("shards", [])
         again = known.intersection(names)
         if again and len(again) == len(names):

@@ -127,7 +127,7 @@ def _shard_batch(data: bytes) -> pyarrow.RecordBatch:
 
 
 def _learn(rows, prior: _estimator.OnlineGaussianMixture, shards: int, weighted: bool) -> list[bytes]:
-    """The shards of all partitions, or of groups of them."""
+    """The shards of all partitions, or of groups of them. ``shards`` says about how many there are, 0 if that is not known."""
     begin = distributed.to_send(prior, shards or None)
 
     def learn(batches):
@@ -167,7 +167,7 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
     sampleRows : int, default=20000
         Rows of the sample for the prior. So few rows, or fewer, are learned on the driver.
     numShards : int, default=0
-        Partitions are combined to this number; 0 keeps them. With more than 512, workers merge groups of shards.
+        Partitions are combined to this number; 0 keeps them. With more than 512 shards, workers merge groups of them.
     covariance_type, effort, start_rows, missing, cluster_overlap
         As for :class:`gmm_bmm.OnlineGaussianMixture`.
     seed : int, default=1
@@ -194,14 +194,16 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
 
     def _fit(self, dataset) -> OnlineGaussianMixtureModel:
         rows = self._rows(dataset)
-        count, most = rows.count(), self.getOrDefault("sampleRows")
+        most = self.getOrDefault("sampleRows")
+        count, last = rows.select(F.spark_partition_id().alias("part")).agg(F.count("part"), F.max("part")).first()
         sample = rows if count <= most else rows.sample(fraction=most / count, seed=self.getSeed())
         sample, weights = _values(sample.toArrow(), self._weighted())
         if count <= most:
             return self._model(_estimator.OnlineGaussianMixture(**self._local()).fit(sample, sample_weight=weights))
         prior = distributed.prior(sample, sample_weight=weights, **self._local())
-        shards = self.getOrDefault("numShards")
-        if shards:
+        shards = last + 1
+        if self.getOrDefault("numShards"):
+            shards = min(shards, self.getOrDefault("numShards"))
             rows = rows.coalesce(shards)
         return self._model(distributed.merge(_learn(rows, prior, shards, self._weighted()), prior))
 
