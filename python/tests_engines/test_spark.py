@@ -92,6 +92,14 @@ def test_rows_have_weights(spark, frame):
     np.testing.assert_allclose(np.sort(few.estimator.weights_), [0.25, 0.75], atol=0.005)
 
 
+def test_columns_that_do_not_fit_are_refused(spark, frame):
+    rows = spark.createDataFrame(frame.iloc[:10])
+    with pytest.raises(ValueError, match="no column 'features': set featuresCol, or inputCols"):
+        OnlineGaussianMixture().fit(rows)
+    with pytest.raises(TypeError, match="column 'a' has the type double, not vector or array"):
+        OnlineGaussianMixture(featuresCol="a").fit(rows)
+
+
 def test_gaps_and_few_rows(spark, frame):
     gappy = frame.iloc[::10].copy()
     gappy.iloc[::7, 1] = np.nan

@@ -21,6 +21,7 @@ try:
     from pyspark.ml import Estimator, Model
     from pyspark.ml.evaluation import Evaluator
     from pyspark.ml.functions import vector_to_array
+    from pyspark.ml.linalg import VectorUDT
     from pyspark.ml.param import Param, Params, TypeConverters
     from pyspark.ml.param.shared import (
         HasFeaturesCol,
@@ -90,9 +91,13 @@ class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol,
 
     def _features(self, dataset):
         name = self.getFeaturesCol()
-        column = self._column(name)
-        if isinstance(dataset.schema[name].dataType, ArrayType):
+        if name not in dataset.columns:
+            raise ValueError(f"the data frame has no column {name!r}: set featuresCol, or inputCols to columns of numbers")
+        column, kind = self._column(name), dataset.schema[name].dataType
+        if isinstance(kind, ArrayType):
             return column.cast("array<double>")
+        if not isinstance(kind, VectorUDT):
+            raise TypeError(f"column {name!r} has the type {kind.simpleString()}, not vector or array: set inputCols for columns of numbers")
         return vector_to_array(column)
 
     @staticmethod
