@@ -55,7 +55,8 @@ fn blocks(lines: &[&str]) -> Vec<Block> {
 /// Runs a command in `folder`, with the `gmm-bmm` of this build. Returns what it prints on both outputs.
 fn run(folder: &Path, command: &str) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_gmm-bmm")).parent().unwrap();
-    let path = format!("{}:{}:{}", programs.display(), folder.display(), std::env::var("PATH").unwrap_or_default());
+    let path =
+        format!("{}:{}:{}", programs.display(), folder.display(), std::env::var("PATH").unwrap_or_default());
     let output = Command::new("sh")
         .args(["-e", "-c", &format!("exec 2>&1\n{command}")])
         .current_dir(folder)
@@ -147,7 +148,9 @@ fn smaller(command: &str) -> String {
             }
         }
     }
-    command.replace("--n 200000", "--n 20000")
+    command
+        .replace("--n 200000", "--n 20000")
+        .replace("--shards 4 --data", "--shards 4 --init-rows 1000 --data")
 }
 
 fn has_program(name: &str) -> bool {
@@ -252,9 +255,12 @@ fn no_page_has_commands_that_no_test_runs() {
                 "rust" => name == "docs/START.md",
                 "mermaid" => true,
                 _ => {
-                    !["gmm-bmm ", "python", "scripts/", "make ", "pip ", "apt-get ", "cargo ", "import ", "from "]
-                        .iter()
-                        .any(|program| first.starts_with(program))
+                    ![
+                        "gmm-bmm ", "python", "scripts/", "make ", "pip ", "apt-get ", "cargo ", "import ",
+                        "from ",
+                    ]
+                    .iter()
+                    .any(|program| first.starts_with(program))
                         || NOT_RUN.iter().any(|start| first.starts_with(start))
                 }
             };
@@ -263,7 +269,11 @@ fn no_page_has_commands_that_no_test_runs() {
         let in_block = |number: usize| found.iter().any(|block| block.lines.contains(&number));
         for (number, pair) in lines.windows(2).enumerate() {
             let indented = pair[0].is_empty() && pair[1].starts_with("    ") && !in_block(number + 1);
-            assert!(!indented || name == "ARCHITECTURE.md", "{name} has an indented block, which no test runs: '{}'", pair[1]);
+            assert!(
+                !indented || name == "ARCHITECTURE.md",
+                "{name} has an indented block, which no test runs: '{}'",
+                pair[1]
+            );
         }
     }
 }
