@@ -9,6 +9,7 @@ from distributed import Client, LocalCluster
 
 import gmm_bmm.dask as gmm_dask
 from gmm_bmm import OnlineGaussianMixture
+from gmm_bmm import distributed as distributed_shards
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,16 @@ def test_few_rows_are_those_of_a_local_fit_and_empty_partitions_add_nothing(clie
     local = OnlineGaussianMixture(random_state=1, **SETTINGS).fit(few.compute())
     assert fit(few).to_bytes() == local.to_bytes()
     assert fit(rows.map_partitions(lambda part: part[part.index < 8000])).n_samples_seen_ == 8000
+
+
+def test_the_prior_has_enough_rows_if_one_partition_has_nearly_all(client, frame, monkeypatch):
+    sizes, prior = [], distributed_shards.prior
+    monkeypatch.setattr(distributed_shards, "prior", lambda rows, *a, **k: sizes.append(len(rows)) or prior(rows, *a, **k))
+    mixed = frame.sample(frac=1.0, random_state=0).reset_index(drop=True)
+    parts = [mixed.iloc[:11_000]] + [mixed.iloc[start : start + 100] for start in range(11_000, 12_000, 100)]
+    rows = dask.dataframe.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0])
+    mixture = fit(rows)
+    assert mixture.n_samples_seen_ == 12_000 and SAMPLE_ROWS <= sizes[0] < SAMPLE_ROWS + 20, sizes
 
 
 def test_rows_have_weights(client, frame):

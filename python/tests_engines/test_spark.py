@@ -18,7 +18,8 @@ from pyspark.ml.feature import VectorAssembler  # noqa: E402
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
-from gmm_bmm import OnlineGaussianMixture as Local, distributed  # noqa: E402
+from gmm_bmm import OnlineGaussianMixture as Local  # noqa: E402
+from gmm_bmm import distributed  # noqa: E402
 from gmm_bmm.spark import LogDensityEvaluator, OnlineGaussianMixture, OnlineGaussianMixtureModel  # noqa: E402
 
 MODE = os.environ.get("SPARK_MODE", "local")
