@@ -28,13 +28,13 @@ from gmm_bmm._estimator import OnlineGaussianMixture
 def fit(
     X, n_components="auto", *, sample_weight=None, sample_rows: int = distributed.SAMPLE_ROWS, **parameters
 ) -> OnlineGaussianMixture:
-    """Learns a mixture: each partition is a shard. See :mod:`gmm_bmm.distributed`.
+    """Learns a mixture: each partition is a shard. See ``gmm_bmm.distributed``.
 
     Parameters
     ----------
     X : dask.dataframe.DataFrame or dask.array.Array
     n_components, **parameters
-        As for :class:`gmm_bmm.OnlineGaussianMixture`.
+        As for ``gmm_bmm.OnlineGaussianMixture``.
     sample_weight : str, dask.dataframe.Series or dask.array.Array, default=None
         The weights of the rows: a column of the data frame, which is then not learned, or a collection with the partitions of ``X``.
     sample_rows : int, default=20,000
@@ -126,7 +126,7 @@ def _parts_of(X) -> list:
 
 
 def _samples(parts: list, most: list[int], seed: int) -> tuple:
-    """What :func:`_sample` returns for each partition."""
+    """What ``_sample`` returns for each partition."""
     return dask.compute(*[dask.delayed(_sample)(part, own, seed, i) for i, (part, own) in enumerate(zip(parts, most))])
 
 

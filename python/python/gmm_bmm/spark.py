@@ -174,7 +174,7 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
     numShards : int, default=0
         Partitions are combined to this number; 0 keeps them. With more than 512 shards, workers merge groups of them.
     covariance_type, effort, start_rows, missing, cluster_overlap
-        As for :class:`gmm_bmm.OnlineGaussianMixture`.
+        As for ``gmm_bmm.OnlineGaussianMixture``.
     seed : int, default=1
     """
 
@@ -217,7 +217,7 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
 
 
 class OnlineGaussianMixtureModel(Model, _Shared, MLReadable, MLWritable):
-    """A mixture that :class:`OnlineGaussianMixture` learned."""
+    """A mixture that ``OnlineGaussianMixture`` learned."""
 
     def __init__(self, estimator: _estimator.OnlineGaussianMixture | None = None):
         super().__init__()
