@@ -122,7 +122,7 @@ impl ExternalLearner {
         }
         use Placeholder::*;
         match scorer {
-            None => needs(command, "command", &[Train, Weights, Test, Scores]),
+            None => needs(command, "command", &[Train, Test, Scores]),
             Some(scorer) => needs(command, "command", &[Train, Model])
                 .or_else(|| needs(scorer, "scorer", &[Test, Scores, Model])),
         }
