@@ -92,7 +92,7 @@ pub(super) fn bad_cells(cells: u64, first: &str) -> String {
 
 /// The missing values of each column, and the rows that were skipped because of them.
 pub(super) fn missing_values(missing: &MissingCounts, rows_left_out: u64) -> String {
-    let fact = format!("missing values in {}: {missing}", count(missing.rows, "row"));
+    let fact = format!("missing values among {}: {missing}", count(missing.rows, "row"));
     match rows_left_out {
         0 => fact,
         1 => format!("{fact}; 1 row was skipped"),

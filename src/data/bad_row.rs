@@ -161,6 +161,6 @@ impl fmt::Display for MissingValue {
             rows => format!("the first {rows} rows"),
         };
         let rest = if *counted_all { "" } else { " (later rows are not counted)" };
-        write!(f, "missing values in {rows}: {counts}{rest}")
+        write!(f, "missing values among {rows}: {counts}{rest}")
     }
 }
