@@ -385,4 +385,11 @@ impl United {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::light_below;
+
+    #[test]
+    fn of_very_many_components_not_all_are_outliers() {
+        assert_eq!((light_below(1), light_below(100), light_below(2000)), (1e-3, 1e-3, 5e-5));
+    }
+}
