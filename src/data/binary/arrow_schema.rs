@@ -90,7 +90,7 @@ pub(super) struct Place {
 /// The columns of a file. The error says what is wrong.
 pub(super) fn columns_of(schema: Flat) -> Result<(Vec<Column>, Vec<Field>), String> {
     if schema.short(0).unwrap_or(0) != 0 {
-        return Err("its numbers have their highest byte first: write it on another machine".into());
+        return Err("its numbers are big-endian: write it with little-endian numbers".into());
     }
     let fields = schema.tables(1).ok_or("the description of its columns is damaged")?;
     let (mut columns, mut read) = (Vec::new(), Vec::new());

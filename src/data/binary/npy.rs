@@ -102,7 +102,7 @@ fn check_size(header: &NpyHeader, path: &Path) -> Result<(), String> {
             let NpyHeader { rows, columns, .. } = header;
             let why = if size < wanted { "it was cut off" } else { "something was appended to it" };
             Err(format!(
-                "it has {size} bytes, and {rows} rows of {columns} columns, as its header has it, need {wanted}: {why}"
+                "it has {size} bytes, but the {rows} rows of {columns} columns in its header need {wanted}: {why}"
             ))
         }
     }
@@ -133,7 +133,7 @@ impl TableSource for NpySource {
             Bytes::Rows(bytes) if most == 0 => {
                 if self.end == self.header.rows && !bytes.is_at_end()? {
                     let rows = self.header.rows;
-                    return Err(damaged(format!("bytes follow the {rows} rows that the header has")));
+                    return Err(damaged(format!("bytes follow the {rows} rows of its header")));
                 }
             }
             Bytes::Rows(bytes) => {

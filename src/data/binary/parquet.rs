@@ -223,7 +223,7 @@ impl TableSource for ParquetSource {
     }
 }
 
-/// Has the crate read. It may panic at damaged bytes.
+/// Calls the parquet crate, which may panic on damaged bytes.
 fn guarded<T>(read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     read.unwrap_or_else(|_| Err(damaged("its bytes are damaged")))
@@ -351,7 +351,7 @@ fn skip(reader: &mut ColumnReader, rows: usize) -> Result<usize, ParquetError> {
     }
 }
 
-/// Gives `rows` values of a column to `take`: those that are there converted, the others as `none`.
+/// Passes `rows` values of a column to `take`: values are converted, and missing ones are `none`.
 fn read_values<T: DataType, V: Clone>(
     reader: &mut ColumnReaderImpl<T>,
     level: i16,

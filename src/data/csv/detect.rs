@@ -132,7 +132,7 @@ impl Layout {
             Err(RecordError::Io(source)) => return Err(DataError::Read { file: file(), row: 0, source }),
         };
         if rows.is_empty() && sampled.complete {
-            return Err(DataError::Empty { file: file() });
+            return Err(DataError::Empty(file()));
         }
         let is_known = |first: &ByteRecord| {
             let cells: HashSet<&[u8]> = first.iter().map(<[u8]>::trim_ascii).collect();

@@ -2,7 +2,7 @@
 //! values where they are accepted. The csv crate reads all other lines, so the fast path never decides differently.
 
 use super::cell::{is_missing, parse_number};
-use super::number::{any_number, leading_number};
+use super::number::any_number;
 #[cfg(target_arch = "x86_64")]
 use super::simd_number;
 use crate::data::block::Block;
@@ -77,7 +77,7 @@ impl PlainLines {
 
     /// [`read`](PlainLines::read) on any machine.
     fn read_portably(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
-        self.read_lines(text, block, most, |text, at, end| leading_number(&text[at..], end))
+        self.read_lines(text, block, most, |text, at, end| any_number(&text[at..], end))
     }
 
     /// [`read`](PlainLines::read) on machines with vector instructions.

@@ -72,14 +72,14 @@ impl TextTable {
         };
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, &known)?;
         if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
-            return Err(DataError::HeaderOnly { file: sampled.name });
+            return Err(DataError::HeaderOnly(sampled.name));
         }
         let names = names_of(&layout);
         let samples = layout.column_samples();
         let has_header = layout.header.is_some();
         let (shape, mut notices) = TableShape::choose(&sampled.name, &names, has_header, &samples, options)?;
         if options.has_header.is_none() && layout.header_holds_numbers() {
-            notices.push(Notice::HeaderWithNumbers { file: sampled.name.clone() });
+            notices.push(Notice::HeaderWithNumbers(sampled.name.clone()));
         }
         let (positions, kept) = (shape.positions.clone(), shape.kept.1.clone());
         Ok((TextTable::start(sampled, &layout, positions, kept, options)?, shape, notices))
@@ -97,7 +97,7 @@ impl TextTable {
         let (positions, kept) =
             shape.find_in(&sampled.name, &names_of(&layout), layout.header.is_some(), layout.width)?;
         let is_empty = layout.rows.is_empty() && sampled.complete;
-        let notice = is_empty.then(|| Notice::HeaderOnly { file: sampled.name.clone() });
+        let notice = is_empty.then(|| Notice::HeaderOnly(sampled.name.clone()));
         Ok((TextTable::start(sampled, &layout, positions, kept, options)?, notice))
     }
 

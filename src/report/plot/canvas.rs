@@ -309,7 +309,7 @@ impl<'a> Dot<'a> {
         let (radius, opacity, fill) = self.style;
         let width = 2.0 * radius.parse::<f64>().unwrap_or_default();
         let mut dots: Vec<(i64, i64)> = run.iter().filter_map(|line| Dot::parse(line)?.place()).collect();
-        // To and fro through the bands.
+        // The direction alternates from band to band.
         dots.sort_by_key(|&(x, y)| {
             let band = y.div_euclid(BAND);
             (band, if band % 2 == 0 { x } else { -x }, y)
