@@ -4,12 +4,10 @@ use std::path::PathBuf;
 
 use gmm_bmm::dist::Uniting;
 use gmm_bmm::findings::Finding;
-use gmm_bmm::ndarray::{Array2, ArrayView2, s};
+use gmm_bmm::ndarray::Array2;
 use gmm_bmm::scores::ScoreRanks;
 use gmm_bmm::settings::{Components, CovarianceType, Effort, PriorStrength};
-use gmm_bmm::{
-    ColumnNames, FitSettings, MergeOptions, Model, ModelError, OnlineFit, PageOptions, Progress, merge_models,
-};
+use gmm_bmm::{ColumnNames, FitSettings, MergeOptions, Model, OnlineFit, PageOptions, merge_models};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -19,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::errors::{content_error, file_error, learn_error, merge_error, os_error, width_error};
 use crate::mixture::{Mixture, mixture_of};
 use crate::one::Columns;
-use crate::pass::Fit;
+use crate::pass::{Fit, Pass};
 use crate::range::find_unusable;
 use crate::threads::with_threads;
 

@@ -30,9 +30,9 @@ pub struct Fit {
 pub struct Pass {
     pub fit: OnlineFit,
     /// The model after the latest row, once it was asked for. The next row discards it.
-    model: Option<Model>,
+    pub model: Option<Model>,
     /// The score of anomalies under that model with this contamination, once it was asked for.
-    anomaly_score: Option<(Option<f64>, AnomalyScore)>,
+    pub anomaly_score: Option<(Option<f64>, AnomalyScore)>,
     pub one: One,
 }
 

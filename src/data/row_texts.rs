@@ -71,14 +71,14 @@ impl RowTexts {
 
 /// The cells of a record, with their quotes, as the csv crate splits it.
 fn cells(record: &[u8], delimiter: u8) -> Vec<Range<usize>> {
-    enum State {
+    enum CellState {
         Begin,
         Plain,
         Quoted,
         /// After a quote inside quotes: it ends them unless another quote follows.
         AfterQuote,
     }
-    use State::*;
+    use CellState::*;
     let (mut cells, mut begin, mut state) = (Vec::new(), 0, Begin);
     for (at, &byte) in record.iter().enumerate() {
         state = match (state, byte) {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::analysis::SIGNIFICANCE;
 use super::analysis::Summary;
-use super::tables::{self, Table, TableCell};
+use super::tables::{self, ReportTable, TableCell};
 use crate::text::printable;
 
 pub(super) fn render(summary: &Summary) -> String {
@@ -30,7 +30,7 @@ pub(super) fn render(summary: &Summary) -> String {
     text + "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
 }
 
-fn caption(summary: &Summary, table: &Table) -> String {
+fn caption(summary: &Summary, table: &ReportTable) -> String {
     let mut caption = format!("{}. Bold: the best mean of the line.", table.caption);
     if let Some(reference) = &summary.reference {
         let _ = write!(

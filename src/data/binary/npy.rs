@@ -146,7 +146,7 @@ impl TableSource for NpySource {
             }
             Bytes::Columns { .. } if most == 0 => {}
             Bytes::Columns { file, count, part } => {
-                let place = Place { header: &self.header, row: self.row, rows: most };
+                let place = RowsByColumn { header: &self.header, row: self.row, rows: most };
                 place.take(file, part, (&self.numbers, &self.texts), chunk)?;
                 // The columns that are not chosen count as read too.
                 count.fetch_add((most * self.header.row_bytes()) as u64, Ordering::Relaxed);
@@ -165,13 +165,13 @@ impl TableSource for NpySource {
 }
 
 /// Some rows of an array whose columns follow each other.
-struct Place<'a> {
+struct RowsByColumn<'a> {
     header: &'a NpyHeader,
     row: u64,
     rows: usize,
 }
 
-impl Place<'_> {
+impl RowsByColumn<'_> {
     fn take(
         &self,
         file: &mut File,

@@ -30,9 +30,9 @@ pub(super) struct Sampled {
 pub(super) fn take_sample(input: OpenInput, early: bool) -> Result<Sampled, DataError> {
     let OpenInput { name, gzip, reader, .. } = input;
     let mut rest = Lines::new(reader);
-    let mut taken = Taken { early, ..Taken::default() };
+    let mut taken = SampleBytes { early, ..SampleBytes::default() };
     let end = taken.take_from(&mut rest);
-    let Taken { mut bytes, enough, .. } = taken;
+    let SampleBytes { mut bytes, enough, .. } = taken;
     let judged = &bytes[..enough.unwrap_or(bytes.len())];
     refuse_other_formats(&name, judged)?;
     let whole_lines = judged.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
@@ -56,7 +56,7 @@ pub(super) fn take_sample(input: OpenInput, early: bool) -> Result<Sampled, Data
 
 /// What was read for the sample. The sample depends on the text, not on the pieces in which it arrives.
 #[derive(Default)]
-struct Taken {
+struct SampleBytes {
     /// Whether the first row is enough.
     early: bool,
     bytes: Vec<u8>,
@@ -68,7 +68,7 @@ struct Taken {
     enough: Option<usize>,
 }
 
-impl Taken {
+impl SampleBytes {
     /// Reads until the sample is large enough. Returns true at the end of the input.
     fn take_from(&mut self, reader: &mut impl Read) -> io::Result<bool> {
         let mut chunk = vec![0; SAMPLE_BYTES];

@@ -3,7 +3,7 @@
 use csv::ByteRecord;
 
 use super::cell::{is_missing, parse_number, shown, why_bad};
-use super::detect::{Delimiter, Layout};
+use super::detect::{Delimiter, TextLayout};
 use super::fast_lines::PlainLines;
 use super::records::{RecordError, Records, line_ends};
 use super::sample::{Sampled, take_sample};
@@ -70,7 +70,7 @@ impl TextTable {
             Some(expected) if options.follow && expected.named => expected.of_data().names,
             _ => Vec::new(),
         };
-        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, &known)?;
+        let layout = TextLayout::detect(&sampled, options.delimiter, options.has_header, &known)?;
         if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
             return Err(DataError::HeaderOnly(sampled.name));
         }
@@ -93,7 +93,7 @@ impl TextTable {
     ) -> Result<(TextTable, Option<Notice>), DataError> {
         let sampled = take_sample(input, options.follow)?;
         let known: &[String] = if shape.of_data.named { &shape.of_data.names } else { &[] };
-        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
+        let layout = TextLayout::detect(&sampled, options.delimiter, options.has_header, known)?;
         let (positions, kept) =
             shape.find_in(&sampled.name, &names_of(&layout), layout.header.is_some(), layout.width)?;
         let is_empty = layout.rows.is_empty() && sampled.complete;
@@ -103,7 +103,7 @@ impl TextTable {
 
     fn start(
         sampled: Sampled,
-        layout: &Layout,
+        layout: &TextLayout,
         positions: Vec<usize>,
         kept: Vec<usize>,
         options: &ReadOptions,
@@ -285,7 +285,7 @@ impl RowTable for TextTable {
     }
 }
 
-fn names_of(layout: &Layout) -> Names {
+fn names_of(layout: &TextLayout) -> Names {
     match &layout.header {
         Some(header) => Names::from_header(header),
         None => Names::by_position(layout.width),

@@ -195,11 +195,11 @@ impl SynthSpec {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Synth(Arc<Plan>);
+pub struct Synth(Arc<SynthPlan>);
 
 /// All that drawing needs.
 #[derive(Debug, Clone)]
-struct Plan {
+struct SynthPlan {
     spec: SynthSpec,
     columns: ColumnNames,
     truth: GaussianMixture,
@@ -230,7 +230,7 @@ impl Synth {
             total
         };
         let cumulative = truth.weights().iter().map(&mut add).collect();
-        Ok(Synth(Arc::new(Plan { spec, columns, truth, travel, cumulative })))
+        Ok(Synth(Arc::new(SynthPlan { spec, columns, truth, travel, cumulative })))
     }
 
     /// The specification.
