@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::analysis::SIGNIFICANCE;
 use super::analysis::Summary;
-use super::tables::{self, Table, TableCell};
+use super::tables::{self, ReportTable, TableCell};
 use crate::text::printable;
 
 /// Characters that a line of the table has room for, on a page of letter or A4 paper with LaTeX's own margins.
@@ -70,7 +70,7 @@ fn push_part(text: &mut String, table: &Table, shown: &[usize]) {
     text.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");
 }
 
-fn caption(summary: &Summary, table: &Table) -> String {
+fn caption(summary: &Summary, table: &ReportTable) -> String {
     let mut caption = format!("{}. Bold: the best mean of the line.", table.caption);
     if let Some(reference) = &summary.reference {
         let _ = write!(
