@@ -27,15 +27,21 @@ class ScikitLearnExchange:
         random_state : int, RandomState instance or None
         """
         check_is_fitted(mixture)
-        names = getattr(mixture, "feature_names_in_", None)
         arrays = (mixture.weights_, mixture.means_, mixture.covariances_)
-        k, d = mixture.means_.shape
+        names = getattr(mixture, "feature_names_in_", None)
+        names = None if names is None else [str(name) for name in names]
+        return cls._from_arrays(arrays, mixture.covariance_type, n_samples, names=names, random_state=random_state)
+
+    @classmethod
+    def _from_arrays(cls, arrays, covariance_type: str, n_samples: int, *, names=None, random_state=None):
+        """The mixture with these weights, means and covariances."""
+        k, d = arrays[1].shape
         fit = _core.Fit(
             d,
-            names=None if names is None else [str(name) for name in names],
+            names=names,
             components=(k, k),
             learned=False,
-            covariance_type=mixture.covariance_type,
+            covariance_type=covariance_type,
             start=(*(np.ascontiguousarray(array, dtype=np.float64) for array in arrays), n_samples),
             seed=int(check_random_state(random_state).randint(np.iinfo(np.int32).max)),
         )

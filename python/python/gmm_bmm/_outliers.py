@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
+from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -103,6 +103,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         rows = self._rows(X, reset=True, ensure_min_samples=2)
         weights = as_weights(sample_weight, rows)
         self.mixture_ = self._begin(count_rows(rows, weights)).fit(rows, sample_weight=weights)
+        self._first = None
         self._sample = _Sample().add(rows, weights, self.half_life)
         if self._share() is None:
             self._offset = self.mixture_._fit.anomaly_offset()
@@ -114,6 +115,9 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Learns further rows. How the rows are cut into batches changes nothing.
 
+        Before ``mixture_`` has the rows of its start, scores are those of a mixture of the first rows, which is fitted again when
+        there are a quarter more.
+
         Returns
         -------
         self
@@ -122,9 +126,13 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         rows = self._rows(X, reset=first)
         weights = as_weights(sample_weight, rows)
         if first:
-            self.mixture_ = self._begin()
+            self.mixture_, self._first = self._begin(), _FirstRows()
             self._sample = _Sample()
         self._learn_further(rows, weights)
+        if self.mixture_._fit.has_started:
+            self._first = None
+        elif self._first is not None:
+            self._first.add(rows, weights)
         self._sample.add(rows, weights, self.half_life)
         self._offset = None
         return self
@@ -137,7 +145,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         self
         """
         super().finish()
-        self._offset = None
+        self._first = self._offset = None
         return self
 
     @property
@@ -145,7 +153,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         if self._offset is None:
             if self._share() is None:
-                self._offset = self.mixture_._fit.anomaly_offset()
+                self._offset = self._current()._fit.anomaly_offset()
             else:
                 self._offset = _quantile(self._scores(self._sample.rows), self._sample.weights, self._share())
         return self._offset
@@ -178,7 +186,11 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         return self._new_mixture(n_components, self._seed())
 
     def _scores(self, rows: np.ndarray) -> np.ndarray:
-        return self.mixture_._fit.anomaly_scores(rows, self._share())
+        return self._current()._fit.anomaly_scores(rows, self._share())
+
+    def _current(self) -> OnlineGaussianMixture:
+        """The mixture to score with."""
+        return self.mixture_ if self._first is None else self._first.mixture(self.mixture_)
 
     def _share(self) -> float | None:
         """The share of anomalies, if it is known."""
@@ -194,7 +206,7 @@ class _Sample:
         self.rows = self.weights = None
         self._keys = np.empty(0)
         self._random = np.random.default_rng(0)
-        self._seen = 0
+        self.seen = 0
 
     def add(self, rows: np.ndarray, weights: np.ndarray | None, half_life: int | None) -> _Sample:
         """Offers further rows, of which older ones lose weight with a half-life."""
@@ -202,8 +214,8 @@ class _Sample:
         counted = np.isfinite(log_weights)
         rows, log_weights = rows[counted], log_weights[counted]
         if half_life is not None:
-            log_weights += (self._seen + np.arange(len(rows))) * (np.log(2) / half_life)
-        self._seen += len(rows)
+            log_weights += (self.seen + np.arange(len(rows))) * (np.log(2) / half_life)
+        self.seen += len(rows)
         if self.rows is not None:
             rows, log_weights = np.concatenate([self.rows, rows]), np.concatenate([self._log_weights, log_weights])
         new = len(rows) - len(self._keys)
@@ -212,9 +224,39 @@ class _Sample:
         order.sort()
         self.rows, self._log_weights, self._keys = rows[order], log_weights[order], self._keys[order]
         # A sample that has left rows out has drawn them by their weights.
-        complete = self._seen == len(self.rows)
+        complete = self.seen == len(self.rows)
         self.weights = np.exp(self._log_weights - self._log_weights.max(initial=-np.inf)) if complete else None
         return self
+
+
+class _FirstRows:
+    """The rows before the start of a mixture, and a mixture of most of them.
+
+    It is that of the first 1, 2, ..., 8, 10, 12, 15, ... rows, so scores do not depend on how rows are cut into batches.
+    """
+
+    def __init__(self):
+        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self._fitted, self._mixture = 0, None
+
+    def add(self, rows: np.ndarray, weights: np.ndarray | None) -> None:
+        weights = np.ones(len(rows)) if weights is None else weights
+        counted = weights > 0
+        self._parts.append((rows[counted], weights[counted]))
+
+    def mixture(self, like: OnlineGaussianMixture) -> OnlineGaussianMixture:
+        """The mixture, with the parameters of another one."""
+        rows, weights = (np.concatenate(parts) for parts in zip(*self._parts))
+        self._parts = [(rows, weights)]
+        fitted = min(1, len(rows))
+        while (more := fitted + max(1, fitted // 4)) <= len(rows):
+            fitted = more
+        if fitted == 0:
+            return like
+        if fitted != self._fitted:
+            self._mixture = clone(like).partial_fit(rows[:fitted], sample_weight=weights[:fitted])
+            self._fitted = fitted
+        return self._mixture
 
 
 def _quantile(scores: np.ndarray, weights: np.ndarray | None, share: float) -> float:
