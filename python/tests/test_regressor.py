@@ -74,3 +74,20 @@ def test_missing_values_of_x_are_integrated_out(branches):
     assert abs(here - there) < 0.15
     with pytest.raises(ValueError, match="quantiles must be between 0 and 1"):
         regressor.predict_quantiles(X, [0.5, 1.0])
+
+
+def test_held_out_rows_widen_intervals_and_leave_means():
+    rng = np.random.default_rng(5)
+    X, T = rng.standard_normal((150, 6)), rng.standard_normal((2000, 6))
+    target = lambda rows: np.sin(2 * rows[:, 0]) + rows[:, 1] + 0.3 * rng.standard_normal(len(rows))
+    y, t = target(X), target(T)
+    regressor = MixtureRegressor(random_state=0).fit(X, y)
+    plain = MixtureRegressor(regressor.n_components_, random_state=0).fit(X, y)
+    assert plain.variance_factor_ == 1.0 < regressor.variance_factor_
+    np.testing.assert_allclose(regressor.predict(T), plain.predict(T), rtol=1e-8, atol=1e-8)
+
+    def covered(model):
+        low, high = model.predict_quantiles(T, (0.05, 0.95)).T
+        return np.mean((low <= t) & (t <= high))
+
+    assert abs(covered(regressor) - 0.9) < abs(covered(plain) - 0.9)
