@@ -12,11 +12,11 @@ from gmm_bmm import _core
 
 
 class ScikitLearnExchange:
-    """The methods of an estimator that take and give a :class:`sklearn.mixture.GaussianMixture`."""
+    """The methods of an estimator that take and give a ``sklearn.mixture.GaussianMixture``."""
 
     @classmethod
     def from_sklearn(cls, mixture, *, n_samples: int, random_state=None):
-        """Continues from a fitted :class:`sklearn.mixture.GaussianMixture`.
+        """Continues from a fitted ``sklearn.mixture.GaussianMixture``.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class ScikitLearnExchange:
         return cls._of(fit, random_state=random_state)
 
     def to_sklearn(self):
-        """A fitted :class:`sklearn.mixture.GaussianMixture` with the same components.
+        """A fitted ``sklearn.mixture.GaussianMixture`` with the same components.
 
         It has ``warm_start=True``, so its ``fit`` continues with EM from these components.
         """

@@ -32,12 +32,14 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         a row is an anomaly if it is more unusual than 99 of 100 rows that the mixture generates. With fewer rows than a few for each column,
         new rows are less usual than those, and may all count as anomalies.
     n_components : 'auto', 'auto:LOW..HIGH', int or (int, int), default='auto'
-        As in :class:`OnlineGaussianMixture`, except that ``'auto'`` means 16 components, and fewer where ``fit`` gets fewer than 32 rows for
+        As in ``OnlineGaussianMixture``, except that ``'auto'`` means 16 components, and fewer where ``fit`` gets fewer than 32 rows for
         each column. That finds more anomalies than the number of components that describes the data best.
     effort : {'fast', 'default', 'thorough'}, default='fast'
+        As in ``OnlineGaussianMixture``.
     half_life : int, default=None
+        As in ``OnlineGaussianMixture``.
     missing : {'error', 'marginal'}, default='error'
-        As in :class:`OnlineGaussianMixture`.
+        As in ``OnlineGaussianMixture``.
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices. An integer makes results repeatable bit for bit.
 
@@ -56,7 +58,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
     >>> from gmm_bmm import MixtureOutlierDetector
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(0, 1, (990, 2)), rng.normal(8, 0.5, (10, 2))])
-    >>> detector = MixtureOutlierDetector(contamination=0.01, random_state=0).fit(X)
+    >>> detector = MixtureOutlierDetector(contamination=0.02, random_state=0).fit(X)
     >>> bool((detector.predict(X[990:]) == -1).all())
     True
     """
@@ -93,7 +95,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            As in :class:`OnlineGaussianMixture`: a row of weight ``w`` counts as ``w`` rows.
+            As in ``OnlineGaussianMixture``: a row of weight ``w`` counts as ``w`` rows.
 
         Returns
         -------

@@ -39,9 +39,11 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
         the highest log-density on held-out rows. The same rows then choose ``variance_factor_``. ``partial_fit`` sees each row
         once, so it learns the number from the density of X and y together.
     effort : {'fast', 'default', 'thorough'}, default='default'
+        As in ``OnlineGaussianMixture``.
     half_life : int, default=None
+        As in ``OnlineGaussianMixture``.
     missing : {'error', 'marginal'}, default='error'
-        As in :class:`OnlineGaussianMixture`. ``'marginal'`` takes NaN in X.
+        As in ``OnlineGaussianMixture``. ``'marginal'`` takes NaN in X.
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices. An integer makes results repeatable bit for bit.
 
@@ -99,7 +101,7 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            As in :class:`OnlineGaussianMixture`: a row of weight ``w`` counts as ``w`` rows.
+            As in ``OnlineGaussianMixture``: a row of weight ``w`` counts as ``w`` rows.
 
         Returns
         -------

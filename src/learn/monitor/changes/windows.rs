@@ -31,7 +31,7 @@ const EXTREME_ROWS: f64 = 3.0;
 /// The share of a cluster is watched if this fraction of the windows has rows of it.
 const PRESENT: f64 = 0.8;
 /// If this fraction of the rows is far from all earlier ones, it is the level that has changed.
-const MOST_ROWS: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 
 /// The windows of one length.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -173,7 +173,7 @@ impl Windows {
             let deviations = apart.abs() / self.chance(statistic, length, i, sums[0], dependence);
             let enough = MIN_DEVIATIONS * (1.0 + FEW_WINDOWS / own.windows as f64);
             if lasts && present && deviations > enough {
-                if statistic.kind == ChangeKind::NewComponent && apart > MOST_ROWS {
+                if statistic.kind == ChangeKind::NewComponent && apart > MAJORITY {
                     return Some(ChangeKind::Level);
                 }
                 changed.push(statistic.kind);
