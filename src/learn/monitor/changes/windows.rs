@@ -32,7 +32,7 @@ const EXTREME_ROWS: f64 = 3.0;
 /// The share of a cluster is watched if this fraction of the windows has rows of it.
 const PRESENT: f64 = 0.8;
 /// If this fraction of the rows is far from all earlier ones, it is the level that has changed.
-const MOST_ROWS: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 
 /// The windows of one length.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -185,7 +185,7 @@ impl Windows {
         let far = Frame::means(sums).nth(1).unwrap_or(0.0) - own.means[1];
         let kind = kind_of(&changed)?;
         // The other statistics are those of few rows then.
-        Some(if far > MOST_ROWS { ChangeKind::Level } else { kind })
+        Some(if far > MAJORITY { ChangeKind::Level } else { kind })
     }
 
     /// The variance of a statistic in a window of this length.
