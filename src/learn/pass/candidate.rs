@@ -399,6 +399,7 @@ fn revised(
         size: candidate.size,
         adjusts: reason == Reason::Misfit,
         noise: Some(schedule.level()).filter(|level| spare_none && level.is_finite()),
+        alert: schedule.is_alert(rows),
     };
     let revision = reviser.revise(&current, &mut identifiers, task);
     let mut record = RevisionRecord {
