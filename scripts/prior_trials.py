@@ -6,6 +6,7 @@
     scripts/prior_trials.py groups                         60 rows x 200 columns in two groups: which K is found
     scripts/prior_trials.py small DATASET ...              bundled sets, given K and learned K, dequantized
     scripts/prior_trials.py seconds --columns 384 --components 5 --rows 20000   CPU seconds and memory, like embeddings
+    scripts/prior_trials.py words FOLDER ...               100 numbers for each of the frequent words of texts in FOLDER
     scripts/prior_trials.py patches FOLDER --components 30 --rows 200000   8 x 8 patches of FOLDER/train and FOLDER/test
 
 --peers also fits scikit-learn's full, tied and diagonal mixtures, for each K of --peer-k; in 'seconds', GaussianMixture
@@ -175,6 +176,39 @@ def seconds(args):
               f"scoring {time.process_time() - fitted:.2f} s")
 
 
+def words(args):
+    """Vectors of the words of texts: the leading singular vectors of the positive mutual information of neighbours."""
+    import re
+
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.linalg import svds
+
+    texts = [path for folder in args.files for path in sorted(pathlib.Path(folder).rglob("*")) if path.suffix in (".md", ".py", ".rst", ".txt")]
+    found = [re.findall("[a-z]+", path.read_text(errors="ignore").lower()) for path in texts]
+    counts = {}
+    for text in found:
+        for word in text:
+            counts[word] = counts.get(word, 0) + 1
+    known = {word: i for i, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word))[:args.rows])}
+    pairs = np.zeros(0, np.int64)
+    for text in found:
+        numbers = np.array([known.get(word, -1) for word in text], np.int64)
+        for away in range(1, 5):
+            one, other = numbers[:-away], numbers[away:]
+            both = (one >= 0) & (other >= 0)
+            pairs = np.concatenate([pairs, one[both] * len(known) + other[both], other[both] * len(known) + one[both]])
+        if len(pairs) > 20_000_000:
+            break
+    places, times = np.unique(pairs, return_counts=True)
+    rows, columns = np.divmod(places, len(known))
+    of_word = np.bincount(rows, times, len(known))
+    information = np.log(times * times.sum() / (of_word[rows] * of_word[columns]))
+    positive = information > 0
+    table = coo_matrix((information[positive], (rows[positive], columns[positive])), (len(known), len(known))).tocsr()
+    vectors, values, _ = svds(table, k=100, random_state=0)
+    compare("words", vectors * np.sqrt(values), args)
+
+
 def patches(args):
     """8 x 8 patches of grey images plus uniform noise of one grey level, / 256, without their mean and the last pixel."""
     from PIL import Image
@@ -201,7 +235,8 @@ def patches(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    trials = {"digits": digits, "table": table, "groups": groups, "small": small, "seconds": seconds, "patches": patches}
+    trials = {"digits": digits, "table": table, "groups": groups, "small": small, "seconds": seconds, "words": words,
+              "patches": patches}
     parser.add_argument("trial", choices=trials)
     parser.add_argument("files", nargs="*")
     parser.add_argument("--k", default="auto")
@@ -212,7 +247,7 @@ def main():
     parser.add_argument("--components", type=int, default=5)
     parser.add_argument("--rows", type=int, default=20_000)
     args, args.more = parser.parse_known_args()
-    if args.trial in ("digits", "table", "small"):
+    if args.trial in ("digits", "table", "small", "words"):
         table_header()
     trials[args.trial](args)
 

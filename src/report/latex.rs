@@ -38,7 +38,7 @@ pub(super) fn render(summary: &Summary) -> String {
 }
 
 /// The columns of learners, divided so that each part fits a page.
-fn parts(table: &Table) -> Vec<Range<usize>> {
+fn parts(table: &ReportTable) -> Vec<Range<usize>> {
     let width = |column: usize| {
         let cells = table.rows.iter().map(|row| row[column].line().chars().count());
         cells.chain([table.head[column].chars().count()]).max().unwrap_or(0) + 2
@@ -57,7 +57,7 @@ fn parts(table: &Table) -> Vec<Range<usize>> {
     parts
 }
 
-fn push_part(text: &mut String, table: &Table, shown: &[usize]) {
+fn push_part(text: &mut String, table: &ReportTable, shown: &[usize]) {
     let numbers = "r".repeat(shown.len() - table.text_columns);
     let _ = writeln!(text, "\\begin{{tabular}}{{p{{0.22\\textwidth}}{numbers}}}\n\\toprule");
     let head: Vec<String> = shown.iter().map(|&column| escape(&table.head[column])).collect();

@@ -8,7 +8,7 @@ mod normals;
 mod wilcoxon;
 
 pub use batches::BatchSums;
-pub(crate) use chi_squared::EquallyRare;
+pub(crate) use chi_squared::{EquallyRare, quantile as chi_squared_quantile};
 pub use column::ColumnSummary;
 #[cfg(feature = "cli")]
 pub(crate) use column::LogUnits;

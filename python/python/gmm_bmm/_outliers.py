@@ -29,7 +29,8 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
     contamination : 'auto' or float, default='auto'
         The share of anomalies among the learned rows, at most 0.5. Components that are lighter do not count. A small share, such as 0.001, says
         that nearly all learned rows are normal. With ``'auto'``, that share is 0.1, and
-        a row is an anomaly if it is more unusual than 99 of 100 rows that the mixture generates.
+        a row is an anomaly if it is more unusual than 99 of 100 rows that the mixture generates. With fewer rows than a few for each column,
+        new rows are less usual than those, and may all count as anomalies.
     n_components : 'auto', 'auto:LOW..HIGH', int or (int, int), default='auto'
         As in ``OnlineGaussianMixture``, except that ``'auto'`` means 16 components, and fewer where ``fit`` gets fewer than 32 rows for
         each column. That finds more anomalies than the number of components that describes the data best.
