@@ -343,6 +343,7 @@ pub(super) mod tests {
             missing: None,
             sample: None,
             paper: None,
+            weight: None,
         };
         Plan {
             sets: vec![PlannedSet { record, rows: values, weights: None, test: None, test_weights: None }],
