@@ -67,14 +67,15 @@ END
 clean "$root/empty/bin/python" "$root/import.py" "$version" || fail "the import takes longer than a second, or the version is wrong"
 
 step "a wheel from the source distribution"
-# The sources are those of the distribution; compiled dependencies are shared with the wheel above.
-CARGO_TARGET_DIR=$target_dir "$venv/bin/python" -m pip --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$root/from-sdist" "$dist"/*.tar.gz
+# In a folder of its own: files of an archive are old, so cargo would take what was compiled from the working tree.
+env -u CARGO_TARGET_DIR "$venv/bin/python" -m pip --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$root/from-sdist" "$dist"/*.tar.gz
 ls "$root/from-sdist"
 
 step "cargo package"
 # Verifying compiles the crate as a user gets it.
-cargo package --quiet --package gmm-bmm --allow-dirty
-ls -l "$target_dir/package/gmm-bmm-$version.crate" | awk '{ print $5 " bytes" }'
+rm -rf "$root/package"
+CARGO_TARGET_DIR=$root/package cargo package --quiet --package gmm-bmm --allow-dirty
+ls -l "$root/package/package/gmm-bmm-$version.crate" | awk '{ print $5 " bytes" }'
 
 step "program and installer"
 cargo build --quiet --profile "${PROFILE:-release}" --package gmm-bmm
