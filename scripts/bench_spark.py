@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""pyspark.ml's GaussianMixture and gmm_bmm.spark side by side: seconds, held-out log-density, memory of the processes.
+"""pyspark.ml's GaussianMixture and gmm_bmm.spark side by side: seconds, CPU seconds, held-out log-density, memory of the processes.
 
     python scripts/bench_spark.py [--master local[2]] [--sets 1000000x10x8,2000000x50x10] [--seeds 3] [--partitions 8,200] [--sorted]
                                   [--out results/spark]
 
 Both learn the same cached data frame of vectors, alternating, at their default settings. Data: K overlapping Gaussians with full
 covariances. Needs pyspark and gmm_bmm. Memory is the largest resident set while a fit runs, of the driver's Python, the JVM (which
-in local mode is driver and executor) and all Python workers. Each fit is a line of fits.csv in the folder of --out, where fits that are
+in local mode is driver and executor) and all Python workers. CPU seconds are those of all these processes; unlike seconds they hardly depend on
+what else the machine does. Each fit is a line of fits.csv in the folder of --out, where fits that are
 there already are not run again, and README.md there has the table of all of them. `--page` only writes that page.
 """
 
@@ -28,7 +29,7 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 HELD_OUT = 20_000
 FIELDS = ["rows", "columns", "k", "partitions", "sorted", "seed", "learner", "seconds", "held_out", "iterations", "driver_mb", "jvm_mb",
-          "workers_mb", "date"]  # fmt: skip
+          "workers_mb", "date", "cpu_seconds", "load"]  # fmt: skip
 THEIRS, OURS = "pyspark.ml", "gmm_bmm"
 
 
@@ -57,11 +58,13 @@ def log_density(rows, weights, means, covariances) -> float:
     return float(np.mean(np.logaddexp.reduce(parts, axis=0)))
 
 
-class Memory:
-    """The largest resident sets during a block: of this process, of the JVM, and of all Python workers together, in MB."""
+class Usage:
+    """The largest resident sets during a block: of this process, of the JVM, and of all Python workers together, in MB. And the CPU
+    seconds of all of them."""
 
     def __enter__(self):
         self.largest, self.done = {"driver": 0, "jvm": 0, "workers": 0}, threading.Event()
+        self.cpu_seconds, self.load = -self.now()[1], os.getloadavg()[0]
         self.thread = threading.Thread(target=self.watch)
         self.thread.start()
         return self
@@ -69,14 +72,15 @@ class Memory:
     def __exit__(self, *_):
         self.done.set()
         self.thread.join()
+        self.cpu_seconds += self.now()[1]
 
     def watch(self):
         while not self.done.wait(0.2):
-            for name, size in self.now().items():
+            for name, size in self.now()[0].items():
                 self.largest[name] = max(self.largest[name], size)
 
     @staticmethod
-    def now() -> dict:
+    def now() -> tuple[dict, float]:
         processes = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -84,15 +88,19 @@ class Memory:
                 resident = int((path.parent / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
             except (OSError, IndexError):
                 continue
-            processes[int(path.parent.name)] = (name.split("(", 1)[1], int(rest.split()[1]), resident)
-        own, found = os.getpid(), {"driver": 0, "jvm": 0, "workers": 0}
-        for pid, (name, parent, resident) in processes.items():
+            numbers = rest.split()
+            # Its own time, and that of its children that have ended.
+            ticks = sum(map(int, numbers[11:15]))
+            processes[int(path.parent.name)] = (name.split("(", 1)[1], int(numbers[1]), resident, ticks)
+        own, found, all_ticks = os.getpid(), {"driver": 0, "jvm": 0, "workers": 0}, 0
+        for pid, (name, _, resident, ticks) in processes.items():
             chain = [pid]
             while chain[-1] != own and chain[-1] in processes:
                 chain.append(processes[chain[-1]][1])
             if chain[-1] == own:
                 found["driver" if pid == own else "jvm" if name == "java" else "workers"] += resident
-        return found
+                all_ticks += ticks
+        return found, all_ticks / os.sysconf("SC_CLK_TCK")
 
 
 def fit_theirs(frame, k: int, seed: int):
@@ -131,7 +139,8 @@ def write_page(folder: Path) -> None:
             continue
 
         def each(name: str, field: str, digits: int) -> str:
-            return ", ".join(f"{float(of[name][seed][field]):.{digits}f}".replace("-", "−") for seed in seeds)
+            values = [of[name][seed].get(field) for seed in seeds]
+            return ", ".join(f"{float(value):.{digits}f}".replace("-", "−") if value else "–" for value in values)
 
         def largest(name: str) -> str:
             return " + ".join(str(max(int(of[name][seed][f]) for seed in seeds)) for f in ("driver_mb", "jvm_mb", "workers_mb"))
@@ -139,7 +148,8 @@ def write_page(folder: Path) -> None:
         ratio = [float(of[THEIRS][seed]["seconds"]) / float(of[OURS][seed]["seconds"]) for seed in seeds]
         lines.append(
             f"| {int(rows):,} × {columns}, K = {k}, {partitions} partitions{', sorted' if is_sorted == 'True' else ''} "
-            f"| {each(OURS, 'seconds', 1)} | {each(OURS, 'held_out', 4)} | {each(THEIRS, 'seconds', 1)} | {each(THEIRS, 'held_out', 4)} "
+            f"| {each(OURS, 'seconds', 1)} | {each(OURS, 'cpu_seconds', 0)} | {each(OURS, 'held_out', 4)} "
+            f"| {each(THEIRS, 'seconds', 1)} | {each(THEIRS, 'cpu_seconds', 0)} | {each(THEIRS, 'held_out', 4)} "
             f"| {', '.join(of[THEIRS][seed]['iterations'] for seed in seeds)} | {statistics.median(ratio):.1f} "
             f"| {largest(OURS)} | {largest(THEIRS)} |"
         )
@@ -149,10 +159,11 @@ def write_page(folder: Path) -> None:
 `gmm_bmm.spark.OnlineGaussianMixture` and `pyspark.ml.clustering.GaussianMixture` at their default settings on the same cached data frames of vectors, `local[2]`, on
 a machine of two cores ({' and '.join(dates)}). One figure for each seed. Command: `scripts/bench_spark.py --out results/spark`, with `--sorted` for the lines of sorted
 rows; [fits.csv](fits.csv) has every fit. Held out: mean log-density of {HELD_OUT:,} further rows. Memory: largest resident sets in MB of the
-driver's Python, the JVM, and all Python workers together; the JVM keeps what an earlier fit took. The first fit of gmm_bmm starts the Python workers.
+driver's Python, the JVM, and all Python workers together; the JVM keeps what an earlier fit took. CPU: CPU seconds of all these processes, which other load
+changes little; the column `load` of fits.csv has the load of the machine when a fit began, 2 if only Spark ran. The first fit of gmm_bmm starts the Python workers.
 
-| data | gmm_bmm, seconds | held out | pyspark.ml, seconds | held out | its iterations | times faster (median) | memory, gmm_bmm | memory, pyspark.ml |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| data | gmm_bmm, seconds | CPU | held out | pyspark.ml, seconds | CPU | held out | its iterations | times faster (median) | memory, gmm_bmm | memory, pyspark.ml |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 """ + "\n".join(lines) + "\n"
     (folder / "README.md").write_text(text, encoding="utf-8")
 
@@ -215,13 +226,14 @@ def main() -> None:
                                  "learner": name}  # fmt: skip
                         if key(place) in known:
                             continue
-                        with Memory() as memory:
+                        with Usage() as usage:
                             start = time.monotonic()
                             mixture, iterations = fit(frame, k, seed)
                             seconds = time.monotonic() - start
-                        sizes = {f"{process}_mb": size for process, size in memory.largest.items()}
+                        sizes = {f"{process}_mb": size for process, size in usage.largest.items()}
                         line = {**place, "seconds": f"{seconds:.2f}", "held_out": f"{log_density(held_out, *mixture):.4f}",
-                                "iterations": iterations, **sizes, "date": datetime.date.today().isoformat()}  # fmt: skip
+                                "iterations": iterations, **sizes, "date": datetime.date.today().isoformat(),
+                                "cpu_seconds": f"{usage.cpu_seconds:.1f}", "load": f"{usage.load:.1f}"}  # fmt: skip
                         with fits.open("a", newline="") as file:
                             csv.DictWriter(file, FIELDS, lineterminator="\n").writerow(line)
                         print(*line.values(), sep=",", flush=True)

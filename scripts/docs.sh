@@ -19,4 +19,4 @@ fi
 # mkdocs-material prints a notice about another program.
 NO_MKDOCS_2_WARNING=1 "$venv/bin/python" scripts/make_site.py --command "${GMM_BMM:-target/release/gmm-bmm}" \
     --rustdoc "${CARGO_TARGET_DIR:-target}/doc"
-echo "open target/site/index.html"
+echo "open target/site/index.html (its search needs a server: $python -m http.server --directory target/site)"

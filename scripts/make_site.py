@@ -16,7 +16,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "target/site-source"
-COMMANDS = ["fit", "eval", "impute", "compare", "figure1", "merge", "show", "export", "synth", "datasets"]
 # Pages of the repository that are pages of the site, under the same paths.
 PAGES = ["METHODOLOGY.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "python/README.md", "datasets/README.md",
          "docs/*.md", "results/*/README.md", "results/*.md", "results/*/summary.md", "results/tracks/*/README.md"]
@@ -77,6 +76,13 @@ def paragraphs(lines):
     return re.sub(r"(^- .*\n)\n(?=- )", r"\1", out, flags=re.M)
 
 
+def commands(program):
+    """The names of the commands, from the program's help."""
+    help_text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    listed = help_text.split("Commands:\n", 1)[1].split("\n\n", 1)[0]
+    return [name for name in re.findall(r"^  (\w+)", listed, re.M) if name != "help"]
+
+
 def command_page(program, command):
     help_text = subprocess.run([program, "help", command], env={**os.environ, "COLUMNS": "100"}, capture_output=True,
                                text=True, check=True).stdout
@@ -135,10 +141,10 @@ def example_pages(known):
     return names
 
 
-def settings(examples):
+def settings(examples, names):
     text = (ROOT / "docs/site/mkdocs.yml").read_text()
     results = sorted(page for page in pages().values() if page.startswith(("results/", "datasets/")))
-    listed = {"examples": examples, "commands": [f"commands/{name}.md" for name in COMMANDS], "results": results}
+    listed = {"examples": examples, "commands": [f"commands/{name}.md" for name in names], "results": results}
     for name, entries in listed.items():
         text = re.sub(rf"^( *)- (\w+): {name}$", lambda m: "\n".join(
             [f"{m[1]}- {m[2]}:"] + [f"{m[1]}    - {entry}" for entry in entries]), text, flags=re.M)
@@ -158,12 +164,13 @@ def main():
     for file in sorted(used):
         (SOURCE / "pages" / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, SOURCE / "pages" / file)
-    for command in COMMANDS:
+    names = commands(arguments.command)
+    for command in names:
         write(f"commands/{command}.md", command_page(arguments.command, command))
     write("reference/python.md", python_reference())
     write("reference/rust.md", "# Rust\n\nThe crate [`gmm_bmm`](../rust/gmm_bmm/index.html) has a tutorial on its first page.\n")
     shutil.copytree(arguments.rustdoc, SOURCE / "pages/rust")
-    (SOURCE / "mkdocs.yml").write_text(settings(example_pages(known)))
+    (SOURCE / "mkdocs.yml").write_text(settings(example_pages(known), names))
     (SOURCE / "python").symlink_to(ROOT / "python/python")
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", SOURCE / "mkdocs.yml",
                            "--site-dir", os.path.abspath(arguments.out)])

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Regression: MixtureRegressor against linear regression, gradient boosting and gmr, on data sets with fixed test rows.
 
-    python scripts/regression_trials.py FOLDER [--sets airfoil,bike] [--splits 3] [--rows 5000]
+    python scripts/regression_trials.py FOLDER [--sets airfoil,bike] [--splits 3] [--rows 5000] [--learners mixture,linear]
 
 FOLDER holds NAME.csv.gz, whose last column is the target, and NAME.test_mask.csv.gz with a column of 0 and 1 for each split.
 For each set and learner it prints means over the splits: root mean squared error in standard deviations of the target, minus the
-mean log-density, the share of test rows within the 90 % interval, and the seconds of fit. Needs the package gmm_bmm, NumPy and
-scikit-learn, and gmr if it is to be compared.
+mean log-density, the share of test rows within the 90 % interval, and the seconds of fit. Columns that are constant among the learned
+rows are left out. gmr divides densities that underflow to 0 for rows far from all components: such rows get the normal distribution of
+all targets. Needs the package gmm_bmm, NumPy and scikit-learn, and gmr if it is to be compared.
 """
 
 import argparse
@@ -38,18 +39,33 @@ def point(model, held):
     return run
 
 
-def mixture(**options):
+def mixture():
     def run(X, y, T, t):
-        model = MixtureRegressor(random_state=0, **options).fit(X, y)
+        model = MixtureRegressor(random_state=0).fit(X, y)
         low, high = model.predict_quantiles(T, (0.05, 0.95)).T
-        run.components.append(model.n_components_)
+        run.notes.append(f"{model.n_components_} × {model.variance_factor_:g}")
         return model.predict(T), model.log_density(T, t), (low <= t) & (t <= high)
 
-    run.components = []
+    run.notes = []
     return run
 
 
-def gmr(X, y, T, t):
+def gmr():
+    def run(X, y, T, t):
+        mean, density, inside = conditional(X, y, T, t)
+        lost = ~(np.isfinite(mean) & np.isfinite(density))
+        run.notes.append(f"{np.mean(lost):.0%} lost")
+        deviation = y.std()
+        mean[lost], density[lost] = y.mean(), normal_density(t[lost], y.mean(), deviation)
+        inside[lost] = np.abs(t[lost] - y.mean()) < 1.645 * deviation
+        return mean, density, inside
+
+    run.notes = []
+    return run
+
+
+def conditional(X, y, T, t):
+    """Means, log-densities of t, and whether t is in the 90 % interval, by gmr."""
     import gmr as package
 
     model = package.GMM(n_components=8, random_state=0)
@@ -73,10 +89,10 @@ def main():
     parser.add_argument("--sets")
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--rows", type=int, default=None, help="learn and score at most so many rows of each split")
-    parser.add_argument("--without-gmr", action="store_true")
+    parser.add_argument("--learners", help="names, with commas (default: all)")
     options = parser.parse_args()
     fifth = lambda rows: rows // 5
-    print("| set | rows × columns | learner | RMSE | −log density | 90 % interval | seconds | K |\n|---|---|---|---|---|---|---|---|")
+    print("| set | rows × columns | learner | RMSE | −log density | 90 % interval | seconds | notes |\n|---|---|---|---|---|---|---|---|")
     names = sorted(path.name.split(".")[0] for path in options.folder.glob("*.test_mask.csv.gz"))
     for name in options.sets.split(",") if options.sets else names:
         table = np.loadtxt(options.folder / f"{name}.csv.gz", delimiter=",")
@@ -85,16 +101,16 @@ def main():
             "mixture": mixture(),
             "linear": point(LinearRegression, fifth),
             "boosting": point(lambda: HistGradientBoostingRegressor(random_state=0), fifth),
+            "gmr": gmr(),
         }
-        if not options.without_gmr:
-            learners["gmr, K = 8"] = gmr
-        for learner, run in learners.items():
+        for learner in options.learners.split(",") if options.learners else learners:
+            run = learners[learner]
             figures = []
             for test in masks.T[: options.splits]:
                 learned = table[~test]
                 learned = learned[np.random.default_rng(0).permutation(len(learned))[: options.rows]]
                 centre, scale = learned.mean(axis=0), learned.std(axis=0)
-                usable = scale > 0
+                usable = scale > 1e-9 * np.abs(learned).max(axis=0)
                 rows = (table[:, usable] - centre[usable]) / scale[usable]
                 train = ((learned - centre)[:, usable]) / scale[usable]
                 T, t = rows[test][: options.rows, :-1], rows[test][: options.rows, -1]
@@ -108,9 +124,9 @@ def main():
                 figures.append([np.sqrt(np.mean((mean - t) ** 2)), -np.mean(density), np.mean(inside), seconds])
             if figures:
                 error, density, inside, seconds = np.mean(figures, axis=0)
-                k = ", ".join(map(str, getattr(run, "components", [])))
+                notes = ", ".join(getattr(run, "notes", []))
                 size = f"{table.shape[0]} × {table.shape[1]}"
-                print(f"| {name} | {size} | {learner} | {error:.3f} | {density:.3f} | {100 * inside:.1f} % | {seconds:.1f} | {k} |", flush=True)
+                print(f"| {name} | {size} | {learner} | {error:.3f} | {density:.3f} | {100 * inside:.1f} % | {seconds:.1f} | {notes} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/debian_common.sh
 python=${PYTHON:-python3}
+mkdir -p "${CARGO_TARGET_DIR:-target}"
+target_dir=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 root=$PWD/target/release-check
 venv=$root/tools
 dist=$root/dist
@@ -65,18 +67,20 @@ END
 clean "$root/empty/bin/python" "$root/import.py" "$version" || fail "the import takes longer than a second, or the version is wrong"
 
 step "a wheel from the source distribution"
-"$venv/bin/python" -m pip --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$root/from-sdist" "$dist"/*.tar.gz
+# In a folder of its own: files of an archive are old, so cargo would take what was compiled from the working tree.
+env -u CARGO_TARGET_DIR "$venv/bin/python" -m pip --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$root/from-sdist" "$dist"/*.tar.gz
 ls "$root/from-sdist"
 
 step "cargo package"
 # Verifying compiles the crate as a user gets it.
+rm -rf "$root/package"
 CARGO_TARGET_DIR=$root/package cargo package --quiet --package gmm-bmm --allow-dirty
-ls -l "$root"/package/package/*.crate | awk '{ print $5 " bytes" }'
+ls -l "$root/package/package/gmm-bmm-$version.crate" | awk '{ print $5 " bytes" }'
 
 step "program and installer"
 cargo build --quiet --profile "${PROFILE:-release}" --package gmm-bmm
 target=$(uname -m)-$(case $(uname -s) in Linux) echo unknown-linux-musl ;; *) echo apple-darwin ;; esac)
-scripts/pack_binary.sh "${CARGO_TARGET_DIR:-target}/${PROFILE:-release}/gmm-bmm" "$target" "$dist"
+scripts/pack_binary.sh "$target_dir/${PROFILE:-release}/gmm-bmm" "$target" "$dist"
 sed -e "s|@VERSION@|$version|g" -e "s|@DOWNLOADS@|file://$dist|g" scripts/install.sh.in >"$dist/install.sh"
 GMM_BMM_BIN=$root/bin sh "$dist/install.sh"
 "$root/bin/gmm-bmm" synth --k 2 --d 2 --n 500 --out "$root/rows.csv" --quiet

@@ -184,22 +184,3 @@ pub mod revisions {
 
     pub use crate::learn::{ActiveRows, MergeMove, Move, Reason, RevisionRecord, SplitMove};
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Other threads may learn and score.
-    #[test]
-    fn public_types_are_send_sync_and_debug() {
-        fn check<T: Send + Sync + std::fmt::Debug>() {}
-        check::<OnlineFit>();
-        check::<FitSettings>();
-        check::<GaussianMixture>();
-        check::<dist::Clusters>();
-        check::<Model>();
-        check::<LearnError>();
-        check::<ModelError>();
-        check::<MergeError>();
-    }
-}

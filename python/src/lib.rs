@@ -7,6 +7,7 @@ mod fit;
 mod interrupt;
 mod mixture;
 mod one;
+mod pass;
 mod range;
 mod threads;
 
@@ -18,9 +19,11 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::fit::{Fit, merge};
+    use super::fit::merge;
     #[pymodule_export]
     use super::mixture::Mixture;
+    #[pymodule_export]
+    use super::pass::Fit;
     #[pymodule_export]
     use super::range::first_unusable;
     #[pymodule_export]

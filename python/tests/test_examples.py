@@ -1,6 +1,9 @@
 """The examples run, and find what is in their data."""
 
+import doctest
+import importlib
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -8,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import gmm_bmm
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -57,12 +62,54 @@ def test_examples_print_what_the_site_shows(output):
     assert close(printed, output.read_text()), printed
 
 
-@pytest.mark.parametrize("readme", ["README.md", "../README.md", "../docs/START.md", "../docs/MIGRATION.md"])
-def test_the_readmes_run(readme, tmp_path, monkeypatch):
-    text = (Path(__file__).parents[1] / readme).read_text()
+def run_blocks(page, names):
+    """Runs the Python blocks of a page. python/tests_engines runs those that need an engine."""
+    text = (Path(__file__).parents[1] / page).read_text()
     blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
+    blocks = [block for block in blocks if not re.search(r"gmm_bmm(\.spark| import dask| import ray)", block)]
     assert blocks
-    monkeypatch.chdir(tmp_path)
-    names = {"batches": np.random.default_rng(0).normal(size=(5, 100, 2))}
     for block in blocks:
-        exec(compile(block, readme, "exec"), names)  # noqa: S102
+        if "gmm_bmm.river" in block:
+            pytest.importorskip("river")
+        exec(compile(block, page, "exec"), names)  # noqa: S102
+
+
+@pytest.mark.parametrize("page", ["README.md", "../README.md", "../docs/START.md", "../docs/MIGRATION.md"])
+def test_the_pages_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stream = [{"x": i % 2 * 9.0, "y": i % 7 / 7} for i in range(50)]
+    run_blocks(page, {"batches": np.random.default_rng(0).normal(size=(5, 100, 2)), "stream": stream})
+
+
+def test_a_model_file_is_read_and_ranked_as_its_page_says(tmp_path):
+    names = {}
+    run_blocks("../docs/MODEL_FORMAT.md", names)
+    X = np.random.default_rng(0).normal(size=(6000, 1)) * [1.0, 2.0] + np.array([[0.0, 0.0], [9.0, 0.0]] * 3000)
+    whole = {"full": lambda c: c, "tied": lambda c: [c, c], "diag": lambda c: [np.diag(v) for v in c],
+             "spherical": lambda c: [v * np.eye(2) for v in c]}  # fmt: skip
+    for covariance_type, expected in whole.items():
+        mixture = gmm_bmm.OnlineGaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(X)
+        mixture.save(tmp_path / "model.json")
+        weights, parts = names["mixture"](tmp_path / "model.json")
+        np.testing.assert_allclose(weights, mixture.weights_)
+        np.testing.assert_allclose([mean for mean, _ in parts], mixture.means_)
+        np.testing.assert_allclose([covariance for _, covariance in parts], expected(mixture.covariances_))
+        if program := os.environ.get("GMM_BMM"):
+            command = [program, "export", tmp_path / "model.json", "--out", tmp_path / "mixture.npz"]
+            subprocess.run(command, check=True, capture_output=True)
+            ranks = names["ranks"](tmp_path / "mixture.npz", X[:100])
+            np.testing.assert_allclose(ranks, mixture.rank_samples(X[:100]), atol=1 / len(X))
+
+
+def modules():
+    """The modules of the package that need no engine."""
+    names = [module.name for module in pkgutil.iter_modules(gmm_bmm.__path__)]
+    return ["gmm_bmm", *(f"gmm_bmm.{name}" for name in names if name not in ("_core", "spark", "dask", "ray"))]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_of_docstrings_print_what_they_say(name):
+    if name == "gmm_bmm.river":
+        pytest.importorskip("river")
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0

@@ -132,6 +132,13 @@ def test_nan_names_the_parameter_that_allows_it(rows):
                 getattr(mixture, method)(X)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_text_in_a_frame_is_named_with_its_column_and_row(library):
+    frame = pytest.importorskip(library).DataFrame({"a": [1.0, 2.0], "b": ["3", "four"]})
+    with pytest.raises(ValueError, match=r"'?four'?.*\(column 'b', row 1, rows count from 0\): leave out columns of text"):
+        OnlineGaussianMixture(1).fit(frame)
+
+
 def test_a_lazy_frame_is_named(rows):
     polars = pytest.importorskip("polars")
     lazy = polars.DataFrame(rows, schema=NAMES).lazy()

@@ -107,3 +107,22 @@ def test_old_rows_lose_weight():
     assert (detector.predict(after) == -1).all()
     detector.partial_fit(after)
     assert (detector.predict(after) == 1).mean() > 0.95 and (detector.predict(before) == -1).all()
+
+
+def test_early_scores_do_not_depend_on_batches_and_are_refitted_seldom(mixed):
+    rows = mixed[0][:400]
+    whole = MixtureOutlierDetector(n_components=2, random_state=0).partial_fit(rows)
+    weights = np.ones(500)
+    weights[100:200] = 0
+    padded = np.insert(rows, 100, np.full((100, 3), 50.0), axis=0)
+    parts = MixtureOutlierDetector(n_components=2, random_state=0)
+    fitted = []
+    for i in range(0, 500, 50):
+        parts.partial_fit(padded[i : i + 50], sample_weight=weights[i : i + 50])
+        parts.score_samples(rows[:5])
+        fitted.append(parts._current().n_samples_seen_)
+    np.testing.assert_array_equal(parts.score_samples(rows), whole.score_samples(rows))
+    assert parts.offset_ == whole.offset_
+    assert 0.8 * 400 <= fitted[-1] <= 400 and len(set(fitted)) < 8
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(parts)).score_samples(rows), whole.score_samples(rows))
+    assert whole.finish()._current() is whole.mixture_

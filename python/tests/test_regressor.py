@@ -74,3 +74,19 @@ def test_missing_values_of_x_are_integrated_out(branches):
     assert abs(here - there) < 0.15
     with pytest.raises(ValueError, match="quantiles must be between 0 and 1"):
         regressor.predict_quantiles(X, [0.5, 1.0])
+
+
+def test_a_factor_widens_the_distribution_and_leaves_the_means(branches):
+    X, y = branches[0][:500], branches[1][:500]
+    regressor = MixtureRegressor(1, random_state=0).fit(X, y)
+    assert regressor.variance_factor_ == 1.0
+    mean, deviation = regressor.predict(X[:9], return_std=True)
+    regressor._predicting = regressor._widen(regressor.mixture_, 4.0)
+    wide, wide_deviation = regressor.predict(X[:9], return_std=True)
+    np.testing.assert_allclose(wide, mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(wide_deviation, 2 * deviation, rtol=1e-9)
+    two = MixtureRegressor(2, random_state=0).fit(X, y)
+    mean = two.predict(X)
+    two._predicting = two._widen(two.mixture_, 3.0)
+    np.testing.assert_allclose(two.predict(X), mean, rtol=1e-7, atol=1e-9)
+    assert 1.0 <= MixtureRegressor(random_state=0).fit(X[:120], y[:120]).variance_factor_ <= 4.0

@@ -47,6 +47,18 @@ def check_weighted(mixture, frame) -> None:
     np.testing.assert_allclose(mixture.means_[by_first], halves, atol=0.02)
 
 
+def run_blocks(engine: str, **names) -> None:
+    """Runs the blocks of the pages that import an engine's module, with these names."""
+    found = 0
+    for page in ("docs/DISTRIBUTED.md", "docs/MIGRATION.md"):
+        text = (Path(__file__).parents[2] / page).read_text()
+        for block in [block.split("```")[0] for block in text.split("```python\n")[1:]]:
+            if engine in block:
+                exec(compile(block, page, "exec"), names)  # noqa: S102
+                found += 1
+    assert found
+
+
 def die_once(flag: str) -> None:
     """Kills this process, as a worker that runs out of memory is killed, unless it was done before."""
     try:

@@ -4,11 +4,12 @@ import dask.array
 import dask.dataframe
 import numpy as np
 import pytest
-from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, weighted
+from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, run_blocks, weighted
 from distributed import Client, LocalCluster
 
 import gmm_bmm.dask as gmm_dask
 from gmm_bmm import OnlineGaussianMixture
+from gmm_bmm import distributed as distributed_shards
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,16 @@ def test_few_rows_are_those_of_a_local_fit_and_empty_partitions_add_nothing(clie
     assert fit(rows.map_partitions(lambda part: part[part.index < 8000])).n_samples_seen_ == 8000
 
 
+def test_the_prior_has_enough_rows_if_one_partition_has_nearly_all(client, frame, monkeypatch):
+    sizes, prior = [], distributed_shards.prior
+    monkeypatch.setattr(distributed_shards, "prior", lambda rows, *a, **k: sizes.append(len(rows)) or prior(rows, *a, **k))
+    mixed = frame.sample(frac=1.0, random_state=0).reset_index(drop=True)
+    parts = [mixed.iloc[:11_000]] + [mixed.iloc[start : start + 100] for start in range(11_000, 12_000, 100)]
+    rows = dask.dataframe.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0])
+    mixture = fit(rows)
+    assert mixture.n_samples_seen_ == 12_000 and SAMPLE_ROWS <= sizes[0] < SAMPLE_ROWS + 20, sizes
+
+
 def test_rows_have_weights(client, frame):
     rows = dask.dataframe.from_pandas(weighted(frame), npartitions=4)
     mixture = fit(rows, sample_weight="times")
@@ -73,6 +84,10 @@ def test_the_plain_estimator_does_not_collect_all_rows(frame):
     for lazy in (rows, rows.to_dask_array()):
         with pytest.raises(TypeError, match=r"gmm_bmm\.dask\.fit"):
             OnlineGaussianMixture(2).fit(lazy)
+
+
+def test_the_pages_run(client, frame):
+    run_blocks("import dask", ddf=dask.dataframe.from_pandas(frame, npartitions=2))
 
 
 def killing(part, flag):

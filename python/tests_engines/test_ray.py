@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import ray
 import ray.data
-from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, weighted
+from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, run_blocks, weighted
 
 import gmm_bmm.ray as gmm_ray
 
@@ -35,6 +35,10 @@ def test_a_killed_worker_changes_no_bit(frame, tmp_path):
     scored = gmm_ray.transform(mixture, rows).to_pandas()
     assert list(scored.columns) == ["a", "b", "c", "word", "prediction", "log_density", "rank"]
     np.testing.assert_array_equal(scored["log_density"], mixture.score_samples(scored[["a", "b", "c"]]))
+
+
+def test_the_pages_run(frame):
+    run_blocks("import ray", ds=ray.data.from_pandas(frame))
 
 
 def test_rows_have_weights(frame):

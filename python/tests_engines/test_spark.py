@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import COLUMNS, SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, weighted
+from conftest import COLUMNS, SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, run_blocks, weighted
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -19,6 +19,7 @@ from pyspark.ml.tuning import CrossValidator, ParamGridBuilder  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
 from gmm_bmm import OnlineGaussianMixture as Local  # noqa: E402
+from gmm_bmm import distributed  # noqa: E402
 from gmm_bmm.spark import LogDensityEvaluator, OnlineGaussianMixture, OnlineGaussianMixtureModel  # noqa: E402
 
 MODE = os.environ.get("SPARK_MODE", "local")
@@ -92,6 +93,14 @@ def test_rows_have_weights(spark, frame):
     np.testing.assert_allclose(np.sort(few.estimator.weights_), [0.25, 0.75], atol=0.005)
 
 
+def test_columns_that_do_not_fit_are_refused(spark, frame):
+    rows = spark.createDataFrame(frame.iloc[:10])
+    with pytest.raises(ValueError, match="no column 'features': set featuresCol, or inputCols"):
+        OnlineGaussianMixture().fit(rows)
+    with pytest.raises(TypeError, match="column 'a' has the type double, not vector or array"):
+        OnlineGaussianMixture(featuresCol="a").fit(rows)
+
+
 def test_gaps_and_few_rows(spark, frame):
     gappy = frame.iloc[::10].copy()
     gappy.iloc[::7, 1] = np.nan
@@ -113,6 +122,22 @@ def test_a_killed_worker_changes_no_bit(table, model, tmp_path):
     # The sample of the prior is drawn in this plan too, so both fits have the same one.
     again = estimator(rankCol="rank").fit(table.mapInArrow(killing, table.schema))
     assert os.path.exists(flag) and again.estimator.to_bytes() == model.estimator.to_bytes()
+
+
+def test_many_partitions_are_merged_in_groups_by_workers(spark, frame, monkeypatch):
+    monkeypatch.setattr(distributed, "GROUP", 1)
+    merged, merge = [], distributed.merge
+    monkeypatch.setattr(distributed, "merge", lambda shards, prior: merged.append(len(shards)) or merge(shards, prior))
+    rows = spark.createDataFrame(frame).repartition(12)
+    mixture = estimator().fit(rows).estimator
+    check_mixture(mixture, frame)
+    estimator(numShards=3).fit(rows)
+    assert merged == [12, 3], "12 groups, since a group has one shard here"
+
+
+def test_the_pages_run(spark, frame):
+    named = spark.createDataFrame(frame.rename(columns={"a": "x", "b": "y"}).sample(frac=1.0, random_state=0))
+    run_blocks("gmm_bmm.spark", df=VectorAssembler(inputCols=["x", "y"], outputCol="features").transform(named))
 
 
 def test_in_a_pipeline_and_cross_validated(table, frame, tmp_path):

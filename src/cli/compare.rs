@@ -41,7 +41,6 @@ use crate::text::{count, printable};
 ///
 /// Runs every learner with every K on every fold of a cross-validation. Each finished cell is written to DIR/records.jsonl immediately. Run the same command again to resume an interrupted comparison; run it with more learners or more K to add to a finished one. Tables and pictures are made from the records alone.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("weight", |arg| arg.hide(true)))]
 #[command(override_usage = "gmm-bmm compare --data <FILE|NAME> [OPTIONS]
        gmm-bmm compare --from-records <DIR> [OPTIONS]")]
 #[command(after_long_help = "Examples:

@@ -202,10 +202,17 @@ impl ReadingArgs {
         Ok(Some(all))
     }
 
+    /// The column of the weights of rows, if they have any.
+    pub fn weight_column(&self) -> Option<&String> {
+        self.weight.as_ref()
+    }
+
     /// An error if rows are to have weights, which this command has no use for.
     pub fn refuse_weights(&self) -> anyhow::Result<()> {
         match self.weight {
-            Some(_) => Err(usage("--weight is for commands that learn or average: 'fit' and 'eval'")),
+            Some(_) => {
+                Err(usage("--weight is for commands that learn or average: 'fit', 'eval' and 'compare'"))
+            }
             None => Ok(()),
         }
     }

@@ -386,8 +386,12 @@ impl<'a> Evaluation<'a> {
 
 /// The line of a row, with its number in the block, from 1.
 fn line(before: u64, place: u64, fields: &str, rows: &RowReader) -> String {
-    let kept = rows.kept_cells().get(place as usize - 1).map_or(String::new(), |kept| cells(kept));
-    format!("{},{fields}{kept}\n", before + place)
+    format!("{},{fields}{}\n", before + place, kept(rows, place))
+}
+
+/// The kept cells of a row, with its number in the block, as the rest of its line.
+fn kept(rows: &RowReader, place: u64) -> String {
+    rows.kept_cells().get(place as usize - 1).map_or(String::new(), |kept| cells(kept))
 }
 
 /// Texts as the rest of a line.

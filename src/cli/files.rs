@@ -71,7 +71,7 @@ impl Output {
         })
     }
 
-    /// Has only its owner read a new file, because rows of the data are written to it.
+    /// Makes a new file readable by its owner alone, because rows of the data are written to it.
     pub fn keep_private(&mut self) -> io::Result<()> {
         match self {
             Output::Stdout(_) => Ok(()),

@@ -4,7 +4,7 @@ use std::env;
 
 /// The rank of this process among those that were started together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Launch {
+pub(super) struct RankOfLaunch {
     pub rank: u32,
     pub size: u32,
 }
@@ -17,9 +17,9 @@ const VARIABLES: [(&str, &str); 3] = [
 ];
 
 /// `None` if the process was started alone.
-pub(super) fn launch() -> Option<Launch> {
+pub(super) fn launch() -> Option<RankOfLaunch> {
     let number = |name: &str| env::var(name).ok()?.parse().ok();
-    VARIABLES.iter().find_map(|(rank, size)| Some(Launch { rank: number(rank)?, size: number(size)? }))
+    VARIABLES.iter().find_map(|(rank, size)| Some(RankOfLaunch { rank: number(rank)?, size: number(size)? }))
 }
 
 /// Whether another process of the same launch has rank 0, and prints what all would print.

@@ -9,13 +9,13 @@ use serde::{Serialize, Serializer};
 use super::choice::{OneK, describe_elbow, describe_ks};
 use super::clusters::{ClusterArgs, ClustersResult};
 use super::console::Console;
-use super::data_args::{ReadingArgs, tell_end};
-use super::files::{create_output, read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
+use super::data_args::{ReadingArgs, each_block};
+use super::files::{StopFlag, create_output, read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
 use super::{usage, wording};
 use crate::PageOptions;
-use crate::data::{Block, Reservoir};
+use crate::data::Reservoir;
 use crate::dist::Uniting;
 use crate::files::OutputFile;
 use crate::learn::{Algorithm, DataChanges, EmSettings, Health, KComparison, Lineage, MergeReport};
@@ -163,8 +163,7 @@ struct ShownComponent {
     worth_rows: Option<f64>,
     mean: Vec<f64>,
     standard_deviation: Vec<f64>,
-    /// Its rows, one after the other.
-    /// By rows, or the variances alone where columns have no correlations.
+    /// Row after row, or the variances alone where columns have no correlations.
     #[serde(serialize_with = "matrix_or_variances")]
     covariance: Factor,
     /// Lower bound of the condition number of its correlation matrix.
@@ -236,12 +235,11 @@ fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Optio
         return Ok(None);
     }
     let mut sample = PlotArgs::empty_sample(names.names.len(), model.seed());
-    let mut block = Block::new(names.names.len());
     let mut rows = args.reading.open(&args.data, model.seed(), Some(names), console)?;
-    while rows.read_block(&mut block, 4096)? {
+    each_block(&mut rows, StopFlag::new(None), console, |block, _, _| {
         block.iter().for_each(|row| sample.offer(row));
-    }
-    tell_end(&mut rows, console);
+        Ok(())
+    })?;
     anyhow::ensure!(sample.seen() > 0, "there are no rows to show");
     Ok(Some(sample))
 }

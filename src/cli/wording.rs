@@ -92,7 +92,7 @@ pub(super) fn bad_cells(cells: u64, first: &str) -> String {
 
 /// The missing values of each column, and the rows that were skipped because of them.
 pub(super) fn missing_values(missing: &MissingCounts, rows_left_out: u64) -> String {
-    let fact = format!("missing values in {}: {missing}", count(missing.rows, "row"));
+    let fact = format!("missing values among {}: {missing}", count(missing.rows, "row"));
     match rows_left_out {
         0 => fact,
         1 => format!("{fact}; 1 row was skipped"),
@@ -265,7 +265,7 @@ mod tests {
                 "'a.csv' is compressed and cannot be cut into byte ranges for 4 shards from 2 files: unpack it, give more \
                  files, or use at most 2 shards",
             ),
-            (DataError::Missing { file: file() }, "'a.csv' does not exist: check the path"),
+            (DataError::Missing(file()), "'a.csv' does not exist: check the path"),
             (
                 DataError::NeedsFeature { file: file(), format: "Parquet", feature: "parquet" },
                 "'a.csv' is Parquet, which this build cannot read: build it with the feature 'parquet' (cargo install \
@@ -277,7 +277,7 @@ mod tests {
                  points (if the file has no other commas: tr ',' '.'), or leave the column out with --drop 'x'",
             ),
             (
-                DataError::Utf16 { file: file() },
+                DataError::Utf16(file()),
                 "'a.csv' is UTF-16 text: convert it first, for instance with 'iconv -f UTF-16 -t UTF-8'",
             ),
             (

@@ -122,27 +122,21 @@ impl fmt::Display for BadRow {
 impl fmt::Display for RowProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RowProblem::Cell { column, cell, why: BadCell::NotANumber, .. } => {
-                write!(f, "'{cell}' in column '{column}' is not a number")
-            }
-            RowProblem::Cell { column, cell, why: BadCell::NotFinite, .. } => {
-                write!(f, "'{cell}' in column '{column}' is not a finite number up to 1e150")
-            }
-            RowProblem::Cell { column, cell, why: BadCell::Thousands, .. } => {
-                write!(f, "'{cell}' in column '{column}' has thousands separators")
-            }
-            RowProblem::Cell { column, cell, why: BadCell::Date, .. } => {
-                write!(f, "'{cell}' in column '{column}' is a date or time, not a number")
-            }
-            RowProblem::Cell { column, cell, why: BadCell::OutOfRange, .. } => {
-                write!(f, "{cell} is out of the range of the circular column '{column}'")
-            }
-            RowProblem::Cell { column, cell, why: BadCell::Weight, .. } => {
-                write!(
+            RowProblem::Cell { column, cell, why, .. } => match why {
+                BadCell::NotANumber => write!(f, "'{cell}' in column '{column}' is not a number"),
+                BadCell::NotFinite => {
+                    write!(f, "'{cell}' in column '{column}' is not a finite number up to 1e150")
+                }
+                BadCell::Thousands => write!(f, "'{cell}' in column '{column}' has thousands separators"),
+                BadCell::Date => write!(f, "'{cell}' in column '{column}' is a date or time, not a number"),
+                BadCell::OutOfRange => {
+                    write!(f, "{cell} is out of the range of the circular column '{column}'")
+                }
+                BadCell::Weight => write!(
                     f,
                     "{cell} in the weight column '{column}' is not a weight: it must be 0 or above, and at most 1e15"
-                )
-            }
+                ),
+            },
             RowProblem::Missing { column } => write!(f, "the value in column '{column}' is missing"),
             RowProblem::Fields { found, expected } => {
                 write!(f, "the row has {} instead of {expected}", count(*found as u64, "field"))
@@ -161,6 +155,6 @@ impl fmt::Display for MissingValue {
             rows => format!("the first {rows} rows"),
         };
         let rest = if *counted_all { "" } else { " (later rows are not counted)" };
-        write!(f, "missing values in {rows}: {counts}{rest}")
+        write!(f, "missing values among {rows}: {counts}{rest}")
     }
 }

@@ -24,7 +24,7 @@ pub struct Circular {
     pub place: usize,
 }
 
-// The ends are numbers.
+// The bounds are never NaN.
 impl Eq for Circular {}
 
 impl Circular {

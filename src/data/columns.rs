@@ -150,7 +150,7 @@ pub(super) fn choose(
     let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { select(columns)? };
     let kept: Vec<usize> = wanted.into_iter().filter(|i| !dropped.contains(i)).collect();
     if kept.is_empty() {
-        return Err(DataError::AllColumnsDropped { file: file.to_string() });
+        return Err(DataError::AllColumnsDropped(file.to_string()));
     }
     // Otherwise such columns would count as words and be left out.
     for &i in &kept {
@@ -182,7 +182,7 @@ pub(super) fn choose(
     }
     let renamed = names.renamed(&positions);
     if !renamed.is_empty() {
-        notices.push(Notice::Renamed { columns: renamed });
+        notices.push(Notice::Renamed(renamed));
     }
     Ok(ColumnChoice { positions, notices })
 }

@@ -25,11 +25,8 @@ pub enum DataError {
     #[error("standard input was named more than once, and it can be read only once")]
     StdinTwice,
     /// Only files can be dealt to shards.
-    #[error("'{file}' cannot be dealt to shards, which is for files")]
-    NotDealt {
-        /// What it is.
-        file: String,
-    },
+    #[error("'{0}' cannot be dealt to shards, which is for files")]
+    NotDealt(String),
     /// A compressed file cannot be read from the middle.
     #[error(
         "'{file}' is compressed and cannot be cut into byte ranges for {shares} shards from {}",
@@ -44,17 +41,11 @@ pub enum DataError {
         shares: usize,
     },
     /// There is no such file.
-    #[error("'{file}' does not exist")]
-    Missing {
-        /// The file.
-        file: String,
-    },
+    #[error("'{0}' does not exist")]
+    Missing(String),
     /// The path is a directory.
-    #[error("'{file}' is a directory")]
-    Directory {
-        /// The path.
-        file: String,
-    },
+    #[error("'{0}' is a directory")]
+    Directory(String),
     /// The file cannot be opened.
     #[error("'{file}' cannot be opened: {source}")]
     Unreadable {
@@ -64,23 +55,14 @@ pub enum DataError {
         source: io::Error,
     },
     /// There is nothing in the file.
-    #[error("'{file}' is empty: it needs at least one row of numbers")]
-    Empty {
-        /// The file.
-        file: String,
-    },
+    #[error("'{0}' is empty: it needs at least one row of numbers")]
+    Empty(String),
     /// There is a header and nothing below it.
-    #[error("'{file}' has only a header, no rows: it needs at least one row of numbers")]
-    HeaderOnly {
-        /// The file.
-        file: String,
-    },
+    #[error("'{0}' has only a header, no rows: it needs at least one row of numbers")]
+    HeaderOnly(String),
     /// The file is UTF-16 text.
-    #[error("'{file}' is UTF-16 text")]
-    Utf16 {
-        /// The file.
-        file: String,
-    },
+    #[error("'{0}' is UTF-16 text")]
+    Utf16(String),
     /// The file is not text.
     #[error("'{file}' looks binary ({looks})")]
     Binary {
@@ -148,23 +130,14 @@ pub enum DataError {
         columns: Vec<String>,
     },
     /// The file is in ARFF or KEEL format.
-    #[error("'{file}' looks like an ARFF or KEEL file")]
-    Arff {
-        /// The file.
-        file: String,
-    },
+    #[error("'{0}' looks like an ARFF or KEEL file")]
+    Arff(String),
     /// The file is JSON.
-    #[error("'{file}' looks like JSON, not rows of numbers")]
-    Json {
-        /// The file.
-        file: String,
-    },
+    #[error("'{0}' looks like JSON, not rows of numbers")]
+    Json(String),
     /// The file is a model, not data.
-    #[error("'{file}' is a model file, not rows of data")]
-    Model {
-        /// The file.
-        file: String,
-    },
+    #[error("'{0}' is a model file, not rows of data")]
+    Model(String),
     /// Numbers are written with decimal commas.
     #[error(
         "'{file}': column '{column}' holds '{cell}', a number with a decimal comma where a point is needed"
@@ -238,11 +211,8 @@ pub enum DataError {
         numbers: Vec<usize>,
     },
     /// Every column is to be left out.
-    #[error("'{file}': no columns are left to read, because all are to be left out")]
-    AllColumnsDropped {
-        /// The file.
-        file: String,
-    },
+    #[error("'{0}': no columns are left to read, because all are to be left out")]
+    AllColumnsDropped(String),
     /// No column holds numbers.
     #[error("'{file}': no column holds numbers in the first rows ({})", joined(left_out, "; "))]
     NoNumbers {
@@ -297,43 +267,23 @@ pub enum DataError {
         place: String,
     },
     /// A column is to be left out that a model was learned from.
-    #[error("the model was learned from column '{column}', so it cannot be left out")]
-    NeededColumn {
-        /// The column.
-        column: String,
-    },
+    #[error("the model was learned from column '{0}', so it cannot be left out")]
+    NeededColumn(String),
     /// Several columns are named as the weight.
-    #[error("'{columns}' are several columns, and a row has one weight")]
-    SeveralWeights {
-        /// The columns.
-        columns: String,
-    },
+    #[error("'{0}' are several columns, and a row has one weight")]
+    SeveralWeights(String),
     /// A column is declared circular that is not read.
-    #[error("column '{column}' is declared circular, but it is not among the columns that are read")]
-    CircularNotRead {
-        /// The column.
-        column: String,
-    },
+    #[error("column '{0}' is declared circular, but it is not among the columns that are read")]
+    CircularNotRead(String),
     /// A column is declared circular that is not circular, or has another range, in the model.
-    #[error(
-        "column '{column}' is not circular with this range in the model, which knows its circular columns"
-    )]
-    NotCircularInModel {
-        /// The column.
-        column: String,
-    },
+    #[error("column '{0}' is not circular with this range in the model, which knows its circular columns")]
+    NotCircularInModel(String),
     /// A later file has no header although the first has.
-    #[error("'{file}' has no names of columns, but the first input has")]
-    HeaderMissing {
-        /// The later file.
-        file: String,
-    },
+    #[error("'{0}' has no names of columns, but the first input has")]
+    HeaderMissing(String),
     /// A later file has a header although the first has none.
-    #[error("'{file}' has names of columns, but the first input has none")]
-    HeaderUnexpected {
-        /// The later file.
-        file: String,
-    },
+    #[error("'{0}' has names of columns, but the first input has none")]
+    HeaderUnexpected(String),
     /// A later file has another number of fields.
     #[error(
         "'{file}' has {} in a row, but the first input has {expected}",
@@ -422,11 +372,8 @@ pub enum DataError {
         reason: String,
     },
     /// A pattern matches no file.
-    #[error("no file matches '{pattern}'")]
-    NoMatch {
-        /// The pattern.
-        pattern: String,
-    },
+    #[error("no file matches '{0}'")]
+    NoMatch(String),
     /// A name is neither that of a file nor that of a set in the catalogue.
     #[error(
         "'{name}' is neither a file nor a set of the catalogue{}",

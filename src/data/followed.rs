@@ -12,8 +12,8 @@ const WAIT: Duration = Duration::from_millis(200);
 /// A longer first line is no header.
 const MAX_HEADER: usize = 1 << 20;
 
-/// A file that other programs append to. It has no end. A file that was cut off begins anew, and a new file under its name
-/// is read once the old one has no more bytes, as `tail -F` does.
+/// A file that other programs append to. It has no end. A truncated file is read from its beginning, and a new file under the
+/// same name is read once the old one has no more bytes, as `tail -F` does.
 pub(super) struct Followed {
     path: PathBuf,
     file: File,
@@ -71,7 +71,7 @@ impl Followed {
         }
     }
 
-    /// Goes on with the file anew if it was cut off, or with the file that has its name now. Returns whether it did.
+    /// Starts again at the beginning if the file was truncated, or switches to the file that has its name now. Returns whether it did.
     fn begin_anew(&mut self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         let cut_off = own.len() < self.position;

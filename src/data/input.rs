@@ -45,8 +45,8 @@ impl Input {
         }
     }
 
-    /// The same input, which waits at the end of a regular file for what is appended to it, and goes on with the file that
-    /// takes its place. Other inputs end where they end.
+    /// The same input, which waits at the end of a regular file for what is appended, and continues with a file that replaces
+    /// it. Other inputs end as usual.
     pub(super) fn followed(self) -> Result<Input, DataError> {
         let name = self.name();
         match self {
@@ -64,7 +64,7 @@ impl Input {
         let file = || self.name();
         let metadata = fs::metadata(path).map_err(|source| cannot_open(file(), source))?;
         if metadata.is_dir() {
-            return Err(DataError::Directory { file: file() });
+            return Err(DataError::Directory(file()));
         }
         // A named pipe must not be opened twice: its writer would see the first reader go away.
         if !metadata.is_file() {
@@ -72,7 +72,7 @@ impl Input {
         }
         File::open(path).map_err(|source| cannot_open(file(), source))?;
         if metadata.len() == 0 {
-            return Err(DataError::Empty { file: file() });
+            return Err(DataError::Empty(file()));
         }
         Ok(Some(metadata.len()))
     }
@@ -118,7 +118,7 @@ impl fmt::Debug for Input {
 
 fn cannot_open(file: String, source: io::Error) -> DataError {
     match source.kind() {
-        io::ErrorKind::NotFound => DataError::Missing { file },
+        io::ErrorKind::NotFound => DataError::Missing(file),
         _ => DataError::Unreadable { file, source },
     }
 }

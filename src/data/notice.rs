@@ -20,25 +20,13 @@ pub enum Notice {
         content: ColumnContent,
     },
     /// These columns got a new name, because an earlier column has the same.
-    Renamed {
-        /// The new names.
-        columns: Vec<String>,
-    },
+    Renamed(Vec<String>),
     /// Columns are matched by their order with columns of other names that were expected.
-    MatchedByOrder {
-        /// Each column, and the expected one.
-        pairs: Vec<(String, String)>,
-    },
+    MatchedByOrder(Vec<(String, String)>),
     /// The first line is read as a header although some of its cells are numbers.
-    HeaderWithNumbers {
-        /// The file.
-        file: String,
-    },
+    HeaderWithNumbers(String),
     /// A file after the first has a header and no rows.
-    HeaderOnly {
-        /// The file.
-        file: String,
-    },
+    HeaderOnly(String),
     /// A quoted cell outside the chosen columns spans many lines, or holds lines that may be rows.
     LongCell {
         /// The file.
@@ -90,7 +78,7 @@ impl Notice {
     /// What can be done about it.
     pub fn remedies(&self) -> Vec<Remedy> {
         match self {
-            Notice::HeaderWithNumbers { .. } => vec![Remedy::ReadFirstLineAsData],
+            Notice::HeaderWithNumbers(_) => vec![Remedy::ReadFirstLineAsData],
             _ => Vec::new(),
         }
     }
@@ -100,48 +88,41 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::LeftOut { columns, content } => {
-                let (it, they) = match content {
-                    ColumnContent::Numbers => ("it holds numbers", "they hold numbers"),
-                    ColumnContent::Words => ("it holds words, not numbers", "they hold words, not numbers"),
-                    ColumnContent::Dates => (
-                        "it holds dates or times, not numbers; to learn from them, write them as numbers, such as days",
-                        "they hold dates or times, not numbers; to learn from them, write them as numbers, such as days",
+                let (holds, is) =
+                    if columns.len() == 1 { ("it holds", "it is") } else { ("they hold", "they are") };
+                let why = match content {
+                    ColumnContent::Numbers => format!("{holds} numbers"),
+                    ColumnContent::Words => format!("{holds} words, not numbers"),
+                    ColumnContent::Dates => format!(
+                        "{holds} dates or times, not numbers; to learn from them, write them as numbers, such as days"
                     ),
-                    ColumnContent::WithSign => (
-                        "it holds numbers with a sign such as % or $; to learn from them, write them without it",
-                        "they hold numbers with a sign such as % or $; to learn from them, write them without it",
+                    ColumnContent::WithSign => format!(
+                        "{holds} numbers with a sign such as % or $; to learn from them, write them without it"
                     ),
-                    ColumnContent::Booleans => (
-                        "it holds true and false; to learn from them, write them as 1 and 0",
-                        "they hold true and false; to learn from them, write them as 1 and 0",
-                    ),
-                    ColumnContent::Other => (
-                        "it holds lists or other values that are not numbers",
-                        "they hold lists or other values that are not numbers",
-                    ),
-                    ColumnContent::Nothing => {
-                        ("it is empty in the first rows", "they are empty in the first rows")
+                    ColumnContent::Booleans => {
+                        format!("{holds} true and false; to learn from them, write them as 1 and 0")
                     }
+                    ColumnContent::Other => format!("{holds} lists or other values that are not numbers"),
+                    ColumnContent::Nothing => format!("{is} empty in the first rows"),
                 };
-                let why = if columns.len() == 1 { it } else { they };
                 write!(f, "{} left out: {why}", columns_named(columns))
             }
-            Notice::Renamed { columns } => {
+            Notice::Renamed(columns) => {
                 let (column, why) = match columns.len() {
                     1 => ("column", "an earlier column has that name"),
                     _ => ("columns", "earlier columns have these names"),
                 };
                 write!(f, "{column} renamed to {}: {why}", quoted(columns, MAX_NAMED))
             }
-            Notice::MatchedByOrder { pairs } => {
+            Notice::MatchedByOrder(pairs) => {
                 let pairs = pairs.iter().map(|(found, expected)| format!("'{found}' for '{expected}'"));
                 let pairs = listed(pairs, MAX_NAMED);
                 write!(f, "columns are matched with the model's by their order: {pairs}")
             }
-            Notice::HeaderWithNumbers { file } => {
+            Notice::HeaderWithNumbers(file) => {
                 write!(f, "the first line of '{file}' was taken for a header")
             }
-            Notice::HeaderOnly { file } => write!(f, "'{file}' has only a header, no rows"),
+            Notice::HeaderOnly(file) => write!(f, "'{file}' has only a header, no rows"),
             Notice::LongCell { file, line, row, column, lines } => write!(
                 f,
                 "'{file}', line {line}, row {row}: the quoted cell in column '{column}' spans {}; if a quotation mark in \

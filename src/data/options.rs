@@ -233,7 +233,7 @@ impl ReadOptions {
 
     /// Reads rows while they are written. A block is returned as soon as there is a row, the first lines are enough to know
     /// the [`expected`](Self::expected) columns, each line is a row of its own, and the end of a regular file is not the end
-    /// of the rows: the reader waits for more. Other inputs end where they end.
+    /// of the rows: the reader waits for more. Other inputs end as usual.
     pub fn follow(mut self) -> Self {
         (self.prompt, self.follow) = (true, true);
         self
@@ -245,7 +245,7 @@ impl ReadOptions {
         self
     }
 
-    /// Has the csv crate read every row, without the fast path for plain lines. Rows and errors are the same, which tests
+    /// Makes the csv crate read every row, without the fast path for plain lines. Rows and errors are the same, which tests
     /// check.
     #[doc(hidden)]
     pub fn csv_crate_only(mut self) -> Self {

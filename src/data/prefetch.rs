@@ -115,7 +115,7 @@ impl Prefetch {
     /// Waits until the reader ends, which it does after the last row. Returns what was read from, and the time that reading
     /// took.
     pub fn finish(self) -> (RowReader, Duration) {
-        // A reader that waits for room would wait for ever.
+        // Otherwise a reader that waits for room would never end.
         drop(self.blocks);
         self.reader.join().expect("the reader does not panic")
     }

@@ -50,7 +50,7 @@ fn expand(data: &[impl AsRef<Path>]) -> Result<Vec<PathBuf>, DataError> {
             })?);
         }
         if files.len() == before {
-            return Err(DataError::NoMatch { pattern: pattern.to_string() });
+            return Err(DataError::NoMatch(pattern.to_string()));
         }
     }
     Ok(files)

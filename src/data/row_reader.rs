@@ -480,6 +480,3 @@ impl RowSource for RowReader {
         self.read_block(block, most)
     }
 }
-
-#[cfg(test)]
-mod tests;

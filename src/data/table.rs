@@ -19,7 +19,7 @@ use super::row_texts::RowTexts;
 
 /// One open input of any format.
 pub(super) trait RowTable: Send {
-    /// Appends the next rows that need no further look, at most `most`, and returns their number.
+    /// Appends the next rows that hold numbers alone, at most `most`, and returns their number.
     fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError>;
 
     /// Reads the next row into `row`: one number per chosen column.
@@ -38,7 +38,7 @@ pub(super) trait RowTable: Send {
     /// is empty.
     fn kept_cells(&self) -> Vec<String>;
 
-    /// Has [`read_plain`](RowTable::read_plain) read rows with missing values.
+    /// From now on [`read_plain`](RowTable::read_plain) also reads rows with missing values.
     fn take_gaps(&mut self);
 
     /// Whether [`read_plain`](RowTable::read_plain) has read a missing value since the last call.
@@ -204,7 +204,7 @@ impl TableShape {
         Ok((TableShape { of_data, columns, width, positions, weighted, kept, chosen }, choice.notices))
     }
 
-    /// Whether rows need no further look: none of their columns is circular, and they have no weight.
+    /// Whether the numbers of a record are a row as they are: no column is circular, and there is no weight.
     pub(super) fn takes_plain_rows(&self) -> bool {
         self.columns.circular.is_empty() && !self.weighted
     }
@@ -264,8 +264,8 @@ impl TableShape {
     ) -> Result<(Vec<usize>, Vec<usize>), DataError> {
         let file = || file.to_string();
         match (named, self.of_data.named) {
-            (true, false) => Err(DataError::HeaderUnexpected { file: file() }),
-            (false, true) => Err(DataError::HeaderMissing { file: file() }),
+            (true, false) => Err(DataError::HeaderUnexpected(file())),
+            (false, true) => Err(DataError::HeaderMissing(file())),
             (true, true) => {
                 let missing =
                     |column: &str| DataError::MissingColumn { file: file(), column: column.to_string() };
@@ -293,7 +293,7 @@ fn weight_column(file: &str, names: &Names, column: &str) -> Result<usize, DataE
     let found = names.select(column).map_err(|error| error.in_file(file))?;
     match found[..] {
         [position] => Ok(position),
-        _ => Err(DataError::SeveralWeights { columns: column.to_string() }),
+        _ => Err(DataError::SeveralWeights(column.to_string())),
     }
 }
 
@@ -313,8 +313,7 @@ fn circular_of(
     for circular in &options.circular {
         for position in names.select(&circular.column).map_err(|error| error.in_file(file))? {
             let place = positions.iter().position(|read| *read == position);
-            let place = place
-                .ok_or_else(|| DataError::CircularNotRead { column: names.name(position).to_string() })?;
+            let place = place.ok_or_else(|| DataError::CircularNotRead(names.name(position).to_string()))?;
             asked.push(at(place, circular));
         }
     }
@@ -329,7 +328,7 @@ fn circular_of(
             .any(|known| (&known.column, known.low, known.high) == (&asked.column, asked.low, asked.high))
     };
     match asked.iter().find(|asked| !is_known(asked)) {
-        Some(other) => Err(DataError::NotCircularInModel { column: other.column.clone() }),
+        Some(other) => Err(DataError::NotCircularInModel(other.column.clone())),
         None => Ok(known),
     }
 }

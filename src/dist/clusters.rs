@@ -132,10 +132,10 @@ impl GaussianMixture {
         let light = light_below(self.k());
         let is_scattered = self.scattered(light);
         let draws = draws_per_component(self.k(), self.dim());
-        let mut united = United::new(self.weights(), self.contested_rows(draws));
+        let mut united = UnitedComponents::new(self.weights(), self.contested_rows(draws));
         let wanted = if let Uniting::Count(wanted) = uniting { wanted.max(1) } else { 0 };
         let overlap = if let Uniting::Overlap(overlap) = uniting { overlap } else { Clusters::OVERLAP };
-        let clusters = |united: &United| -> Vec<bool> {
+        let clusters = |united: &UnitedComponents| -> Vec<bool> {
             let sizes = united.sizes();
             sizes.iter().zip(&is_scattered).map(|(size, scattered)| *size >= light && !scattered).collect()
         };
@@ -317,7 +317,7 @@ impl ContestedRow {
 }
 
 /// The state of the uniting.
-struct United {
+struct UnitedComponents {
     weights: Vec<f64>,
     /// The label of each component: the first component of its cluster.
     labels: Vec<usize>,
@@ -328,7 +328,7 @@ struct United {
     counts: Array2<u32>,
 }
 
-impl United {
+impl UnitedComponents {
     fn new(weights: &[f64], rows: Vec<ContestedRow>) -> Self {
         let k = weights.len();
         let mut rows_of = vec![Vec::new(); k];
@@ -338,7 +338,7 @@ impl United {
             counts[(row.component, row.assigned())] += 1;
         }
         let weights = weights.iter().map(|weight| weight.max(f64::MIN_POSITIVE)).collect();
-        United { weights, labels: (0..k).collect(), rows, rows_of, counts }
+        UnitedComponents { weights, labels: (0..k).collect(), rows, rows_of, counts }
     }
 
     /// Unites the clusters of two components.
@@ -385,4 +385,11 @@ impl United {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::light_below;
+
+    #[test]
+    fn of_very_many_components_not_all_are_outliers() {
+        assert_eq!((light_below(1), light_below(100), light_below(2000)), (1e-3, 1e-3, 5e-5));
+    }
+}

@@ -44,10 +44,8 @@ fn missing_curves_of(plan: &Plan, set: usize, index: &RecordIndex) -> Option<Cur
     let wanted = online().filter(|contender| !is_drawn(contender));
     let learners: Vec<_> =
         wanted.filter_map(|c| Some((c.clone(), recorded.cell(c, k, FOLD)?.tuned))).collect();
-    let level = recorded.cell(&Contender::Em, k, FOLD).and_then(|cell| {
-        let scores: Vec<f64> = cell.test.iter().map(|&score| f64::from(score)).collect();
-        Some(("batch EM".to_string(), crate::stats::mean(&scores)?))
-    });
+    let level = recorded.cell(&Contender::Em, k, FOLD).and_then(CellRecord::mean_score);
+    let level = level.map(|score| ("batch EM".to_string(), score));
     (!learners.is_empty()).then_some(CurveJob { set, k, learners, level })
 }
 

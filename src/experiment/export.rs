@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use serde::Serialize;
 
-use super::external::{FoldFiles, PROTOCOL};
+use super::external::{FoldFiles, PROTOCOL, write_lines};
 use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
 use super::split::FoldRows;
 
@@ -71,6 +71,12 @@ fn export_fold(plan: &Plan, set: &PlannedSet, fold: usize, folder: &Path) -> io:
     let files = FoldFiles::new(&own);
     files.write_train(&set.record.columns, split.train.view())?;
     files.write_test(&set.record.columns, split.test.view())?;
+    if let Some(weights) = &split.train_weights {
+        files.write_weights(Some(weights), weights.len())?;
+    }
+    if let Some(weights) = &split.test_weights {
+        write_lines(&own.join("test_weights.txt"), weights.iter().copied())?;
+    }
     let ks = plan.ks.iter().map(ToString::to_string).chain(["auto".to_string()]);
     Ok(ExportedFold {
         data: set.record.data.clone(),

@@ -23,23 +23,33 @@ pub struct PlannedSet {
     pub record: DataRecord,
     /// The rows that are split into folds; all training rows if there are test rows.
     pub rows: Array2<f64>,
+    /// Their weights, all above 0, if they have any.
+    pub weights: Option<Vec<f64>>,
     /// Separate test rows.
     pub test: Option<Array2<f64>>,
+    /// Their weights, all above 0, if they have any.
+    pub test_weights: Option<Vec<f64>>,
 }
 
 impl PlannedSet {
     /// The set without rows that have no value, and the number of these. They can neither be learned nor scored.
     pub fn without_empty_rows(mut self) -> (Self, usize) {
-        let kept = |rows: &mut Array2<f64>| {
+        let kept = |rows: &mut Array2<f64>, weights: &mut Option<Vec<f64>>| {
             let has_value = |&i: &usize| rows.row(i).iter().any(|value| !value.is_nan());
             let places: Vec<usize> = (0..rows.nrows()).filter(has_value).collect();
             let empty = rows.nrows() - places.len();
             if empty > 0 {
                 *rows = rows.select(Axis(0), &places);
+                if let Some(weights) = weights {
+                    *weights = places.iter().map(|&i| weights[i]).collect();
+                }
             }
             empty
         };
-        let empty = kept(&mut self.rows) + self.test.as_mut().map_or(0, kept);
+        let mut empty = kept(&mut self.rows, &mut self.weights);
+        if let Some(test) = &mut self.test {
+            empty += kept(test, &mut self.test_weights);
+        }
         self.record.rows = self.rows.nrows();
         (self, empty)
     }
@@ -199,6 +209,7 @@ impl Plan {
                 same(&of("number of rows"), &data.rows, &set.record.rows)?;
                 same(&of("list of columns"), &data.columns.join(","), &set.record.columns.join(","))?;
                 same(&of("noise"), &noise(data), &noise(&set.record))?;
+                same(&of("weights"), &weights(data), &weights(&set.record))?;
             }
             self.check_rows_against(set, recorded)?;
         }
@@ -216,8 +227,8 @@ impl Plan {
                 &of_gaps(cell.gap_jacobians.is_some()),
                 &of_gaps(gaps.is_some()),
             )?;
-            let theirs = (cell.log_jacobian, cell.test.len(), &cell.gap_jacobians);
-            if theirs != (split.log_jacobian(), split.test.nrows(), &gaps) {
+            let theirs = (cell.log_jacobian, cell.test.len(), &cell.gap_jacobians, &cell.weights);
+            if theirs != (split.log_jacobian(), split.test.nrows(), &gaps, &split.test_weights) {
                 return Err(ExperimentError::OtherSettings {
                     what: format!("content of '{}'", set.record.data),
                     theirs: "other rows".into(),
@@ -281,6 +292,10 @@ fn alpha(settings: &CellSettings) -> String {
     settings.alpha.map_or("chosen".into(), |alpha| alpha.to_string())
 }
 
+fn weights(data: &DataRecord) -> String {
+    data.weight.as_ref().map_or("none".into(), |column| format!("'{column}'"))
+}
+
 fn noise(data: &DataRecord) -> String {
     if data.dequantized.is_empty() {
         return "none".into();
@@ -328,9 +343,10 @@ pub(super) mod tests {
             missing: None,
             sample: None,
             paper: None,
+            weight: None,
         };
         Plan {
-            sets: vec![PlannedSet { record, rows: values, test: None }],
+            sets: vec![PlannedSet { record, rows: values, weights: None, test: None, test_weights: None }],
             missing: Vec::new(),
             ks: vec![1, 2],
             contenders: vec![Contender::Start, Contender::Obmm],

@@ -7,7 +7,7 @@ use super::external::{ExternalLearner, Failure, Measured};
 use super::paper::{PaperRecord, Units};
 use crate::dist::Marginal;
 use crate::learn::BlindPrior;
-use crate::stats::ColumnSummary;
+use crate::stats::{ColumnSummary, mean, weighted_mean};
 
 /// The version of the form of the records, which `docs/records.schema.json` describes.
 pub const RECORDS_VERSION: u32 = 1;
@@ -124,6 +124,9 @@ pub struct DataRecord {
     /// Columns with few distinct values and no added noise: their density is unbounded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub discrete: Vec<String>,
+    /// The column of the weights of its rows, if they have weights. It is not learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<String>,
     /// The units to show scores in by default. Scores in records are always in the data's own units.
     pub units: Units,
     /// Whether it is a synthetic substitute for a missing set.
@@ -192,6 +195,9 @@ pub struct CellRecord {
     /// Log-likelihood of each test row under the model learned from all training rows: in file order, in the data's own
     /// units.
     pub test: Vec<f32>,
+    /// The weight of each test row, if rows have weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Vec<f64>>,
     /// In packed records, the figures of all test rows. There `test` is empty in cells whose single rows no table needs, and has
     /// evenly spaced rows of large sets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,6 +251,7 @@ impl CellRecord {
             validation: None,
             prequential: None,
             test: Vec::new(),
+            weights: None,
             summary: None,
             log_jacobian: 0.0,
             gap_jacobians: None,
@@ -256,6 +263,20 @@ impl CellRecord {
             measured: None,
             failure: None,
         }
+    }
+
+    /// The mean of a figure of each test row.
+    pub fn mean_over_rows(&self, figures: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
+        match &self.weights {
+            _ if figures.len() == 0 => None,
+            Some(weights) => Some(weighted_mean(figures, weights)),
+            None => mean(&figures.collect::<Vec<_>>()),
+        }
+    }
+
+    /// The mean log-likelihood of the test rows in the data's own units.
+    pub fn mean_score(&self) -> Option<f64> {
+        self.mean_over_rows(self.test.iter().map(|&score| f64::from(score)))
     }
 
     /// Whether it has scores, but not those of single rows.

@@ -3,11 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use ndarray::{ArrayView2, s};
-
+use super::trial::observe;
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, Progress,
+    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, Progress, WeightedRows,
     default_start_rows,
 };
 use crate::linalg::CovarianceType;
@@ -48,22 +47,22 @@ impl Revising {
     }
 
     /// Begins a pass, and observes the rows of its start.
-    fn begin(&self, algorithm: Algorithm, rows: ArrayView2<f64>) -> Result<OnlineFit, LearnError> {
-        let mut pass = OnlineFit::new(rows.ncols(), self.settings(algorithm))?;
-        pass.observe(rows.slice(s![..self.start_rows(rows), ..]))?;
+    fn begin(&self, algorithm: Algorithm, rows: WeightedRows) -> Result<OnlineFit, LearnError> {
+        let mut pass = OnlineFit::new(rows.rows.ncols(), self.settings(algorithm))?;
+        observe(&mut pass, rows.part(0..self.start_rows(rows)))?;
         Ok(pass)
     }
 
-    fn start_rows(&self, rows: ArrayView2<f64>) -> usize {
+    fn start_rows(&self, WeightedRows { rows, .. }: WeightedRows) -> usize {
         default_start_rows(self.components.largest_at_start(), rows.ncols()).min(rows.nrows())
     }
 
     /// Learns all rows.
-    pub fn learn(&self, algorithm: Algorithm, rows: ArrayView2<f64>) -> Result<Passed, LearnError> {
+    pub fn learn(&self, algorithm: Algorithm, rows: WeightedRows) -> Result<Passed, LearnError> {
         let begun = Instant::now();
         let mut pass = self.begin(algorithm, rows)?;
         let mut start_seconds = begun.elapsed().as_secs_f64();
-        pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
+        observe(&mut pass, rows.part(self.start_rows(rows)..rows.rows.nrows()))?;
         let mixture = pass.unscored_mixture()?;
         let has_started = pass.has_started();
         if !has_started {
@@ -76,16 +75,16 @@ impl Revising {
     pub fn prequential(
         &self,
         algorithm: Algorithm,
-        rows: ArrayView2<f64>,
+        rows: WeightedRows,
         from: usize,
     ) -> Result<Prequential, LearnError> {
         let settings = self.settings(algorithm).start_rows(self.start_rows(rows).min(from));
-        let mut pass = OnlineFit::new(rows.ncols(), settings)?;
-        pass.observe(rows.slice(s![..from, ..]))?;
+        let mut pass = OnlineFit::new(rows.rows.ncols(), settings)?;
+        observe(&mut pass, rows.part(0..from))?;
         let mut score = Prequential::default();
         let mut seen = from;
-        while seen < rows.nrows() {
-            let (progress, own) = pass.advance_and_score(rows.slice(s![seen.., ..]))?;
+        while seen < rows.rows.nrows() {
+            let (progress, own) = pass.advance_and_score(rows.part(seen..rows.rows.nrows()))?;
             score = score.joined(own);
             match progress {
                 Progress::Learned(taken) => seen += taken,
@@ -99,16 +98,16 @@ impl Revising {
     pub fn course(
         &self,
         algorithm: Algorithm,
-        rows: ArrayView2<f64>,
+        rows: WeightedRows,
         row_counts: &[usize],
     ) -> Result<Course, LearnError> {
-        let mut pass = OnlineFit::new(rows.ncols(), self.settings(algorithm))?;
+        let mut pass = OnlineFit::new(rows.rows.ncols(), self.settings(algorithm))?;
         let mut estimates = Vec::with_capacity(row_counts.len());
         let mut before = 0;
         for &count in row_counts {
-            pass.observe(rows.slice(s![before..count, ..]))?;
+            observe(&mut pass, rows.part(before..count))?;
             before = count;
-            if pass.has_started() && count < rows.nrows() {
+            if pass.has_started() && count < rows.rows.nrows() {
                 let now = pass.mixtures()?.into_iter().map(|(.., mixture)| (count, mixture));
                 estimates.extend(now);
             }
@@ -127,7 +126,7 @@ pub(super) fn changing_revisions(pass: &OnlineFit) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::learn::{ObmmSettings, OemSettings, fit};
-    use ndarray::Array2;
+    use ndarray::{Array2, s};
 
     fn revising(k: usize) -> Revising {
         let (components, covariance) = (Components::Given(vec![k]), CovarianceType::Full);
@@ -151,26 +150,26 @@ mod tests {
         for (few, alpha) in [(8000, 0.6), (300, 1.0)] {
             let rows = rows.slice(s![..few, ..]);
             let straight = fit(rows, revising(4).settings(oem(alpha))).unwrap().mixture;
-            assert_eq!(revising(4).learn(oem(alpha), rows).unwrap().mixture, straight);
+            assert_eq!(revising(4).learn(oem(alpha), rows.into()).unwrap().mixture, straight);
         }
     }
 
     #[test]
     fn the_course_of_a_pass_ends_with_its_mixture_and_knows_its_revisions() {
         let (rows, obmm) = (stream(), Algorithm::Obmm(ObmmSettings::default()));
-        let course = revising(4).course(obmm, rows.view(), &[3000, 5000, 6000, 8000]).unwrap();
+        let course = revising(4).course(obmm, rows.view().into(), &[3000, 5000, 6000, 8000]).unwrap();
         let counts: Vec<usize> = course.estimates.iter().map(|(count, _)| *count).collect();
         assert_eq!(counts, [5000, 6000, 8000], "before the start there is nothing to show");
-        assert_eq!(course.estimates[2].1, revising(4).learn(obmm, rows.view()).unwrap().mixture);
+        assert_eq!(course.estimates[2].1, revising(4).learn(obmm, rows.view().into()).unwrap().mixture);
         assert!(course.revisions.iter().any(|&rows| (5500..=8000).contains(&rows)), "{:?}", course.revisions);
-        let course = revising(4).course(obmm, rows.slice(s![..300, ..]), &[300]).unwrap();
+        let course = revising(4).course(obmm, rows.slice(s![..300, ..]).into(), &[300]).unwrap();
         assert_eq!((course.estimates.len(), course.revisions.len()), (1, 0));
     }
 
     #[test]
     fn every_row_of_the_second_half_is_scored_before_it_is_learned() {
         let (rows, obmm) = (stream(), Algorithm::Obmm(ObmmSettings::default()));
-        let score = revising(4).prequential(obmm, rows.view(), 4000).unwrap();
+        let score = revising(4).prequential(obmm, rows.view().into(), 4000).unwrap();
         assert_eq!(score.rows, 4000);
         // With one component nothing is held back or revised, so it is the score of the pass itself.
         let single = revising(1);
@@ -178,6 +177,6 @@ mod tests {
         let mut pass = OnlineFit::new(2, settings).unwrap();
         pass.observe(rows.view()).unwrap();
         let own = pass.scores()[0].1;
-        assert_eq!(single.prequential(obmm, rows.view(), 4000).unwrap(), own);
+        assert_eq!(single.prequential(obmm, rows.view().into(), 4000).unwrap(), own);
     }
 }

@@ -1,5 +1,7 @@
 //! Training, validation and test rows of a fold.
 
+use std::ops::Range;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -7,7 +9,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::plan::{Plan, PlannedSet, seed_for};
 use super::record::GapJacobians;
-use crate::stats::{ColumnSummary, LogUnits, mean};
+use crate::learn::WeightedRows;
+use crate::stats::{ColumnSummary, LogUnits, weighted_mean};
 
 /// One in this many training rows is a validation row.
 const ROWS_PER_VALIDATION_ROW: usize = 10;
@@ -18,34 +21,71 @@ pub(super) struct FoldRows {
     pub train: Array2<f64>,
     /// Test rows in file order.
     pub test: Array2<f64>,
+    /// The weights of the training rows, if they have any.
+    pub train_weights: Option<Vec<f64>>,
+    /// The weights of the test rows, if they have any.
+    pub test_weights: Option<Vec<f64>>,
     /// Training rows before the validation rows.
     pub fitting_rows: usize,
+}
+
+impl<'a> WeightedRows<'a> {
+    /// The rows in this range.
+    pub(super) fn part(self, range: Range<usize>) -> WeightedRows<'a> {
+        let weights = self.weights.map(|weights| &weights[range.clone()]);
+        WeightedRows { rows: self.rows.slice_move(s![range, ..]), weights }
+    }
+
+    /// The mean of a figure of each row.
+    pub(super) fn mean_of(&self, figures: impl Iterator<Item = f64>) -> Option<f64> {
+        match self.weights {
+            _ if self.rows.is_empty() => None,
+            None => Some(figures.sum::<f64>() / self.rows.nrows() as f64),
+            Some(weights) => Some(weighted_mean(figures, weights)),
+        }
+    }
 }
 
 impl FoldRows {
     pub fn new(plan: &Plan, set: &PlannedSet, fold: usize) -> FoldRows {
         let (train, test) = indices(plan, set, fold);
-        let test = match &set.test {
-            Some(rows) => rows.clone(),
-            None => set.rows.select(Axis(0), &test),
+        let weights_of =
+            |places: &[usize]| set.weights.as_ref().map(|all| places.iter().map(|&i| all[i]).collect());
+        let (test, test_weights) = match &set.test {
+            Some(rows) => (rows.clone(), set.test_weights.clone()),
+            None => (set.rows.select(Axis(0), &test), weights_of(&test)),
         };
-        let fitting_rows = fitting_rows(train.len());
-        FoldRows { train: set.rows.select(Axis(0), &train), test, fitting_rows }
+        let (fitting_rows, train_weights) = (fitting_rows(train.len()), weights_of(&train));
+        let train = set.rows.select(Axis(0), &train);
+        FoldRows { train, test, train_weights, test_weights, fitting_rows }
+    }
+
+    /// All training rows.
+    pub fn training(&self) -> WeightedRows<'_> {
+        WeightedRows { rows: self.train.view(), weights: self.train_weights.as_deref() }
     }
 
     /// Training rows that are not validation rows.
-    pub fn fitting(&self) -> ArrayView2<'_, f64> {
-        self.train.slice(s![..self.fitting_rows, ..])
+    pub fn fitting(&self) -> WeightedRows<'_> {
+        self.training().part(0..self.fitting_rows)
     }
 
     /// The validation rows.
-    pub fn validation(&self) -> ArrayView2<'_, f64> {
-        self.train.slice(s![self.fitting_rows.., ..])
+    pub fn validation(&self) -> WeightedRows<'_> {
+        self.training().part(self.fitting_rows..self.train.nrows())
+    }
+
+    /// The test rows.
+    pub fn testing(&self) -> WeightedRows<'_> {
+        WeightedRows { rows: self.test.view(), weights: self.test_weights.as_deref() }
     }
 
     /// The training rows' standard deviations.
     fn log_units(&self) -> LogUnits {
-        let summary = |column: ArrayView1<f64>| column.iter().copied().collect::<ColumnSummary>();
+        let summary = |column: ArrayView1<f64>| match &self.train_weights {
+            None => column.iter().copied().collect(),
+            Some(weights) => weighted_spread(column, weights),
+        };
         self.train.columns().into_iter().map(summary).collect()
     }
 
@@ -55,8 +95,8 @@ impl FoldRows {
     }
 
     /// The second half of the training rows, whose prequential score is recorded.
-    pub fn second_half(&self) -> ArrayView2<'_, f64> {
-        self.train.slice(s![self.train.nrows() / 2.., ..])
+    pub fn second_half(&self) -> WeightedRows<'_> {
+        self.training().part(self.train.nrows() / 2..self.train.nrows())
     }
 
     /// The same over the observed columns of each row, if a value is missing.
@@ -67,13 +107,26 @@ impl FoldRows {
         let units = self.log_units();
         let of =
             |rows: ArrayView2<f64>| -> Vec<f64> { rows.outer_iter().map(|row| units.of_row(row)).collect() };
-        let mean_of = |rows: ArrayView2<f64>| mean(&of(rows)).unwrap_or_default();
+        let mean_of = |part: WeightedRows| part.mean_of(of(part.rows).into_iter()).unwrap_or_default();
         Some(GapJacobians {
             test: of(self.test.view()).into_iter().map(|shift| shift as f32).collect(),
             validation: mean_of(self.validation()),
             prequential: mean_of(self.second_half()),
         })
     }
+}
+
+/// Mean and spread of the values of a column that are not missing, of which each counts by its weight.
+fn weighted_spread(column: ArrayView1<f64>, weights: &[f64]) -> ColumnSummary {
+    let observed = || column.iter().zip(weights).filter(|(value, _)| !value.is_nan());
+    let total: f64 = observed().map(|(_, weight)| weight).sum();
+    if total == 0.0 {
+        return ColumnSummary::default();
+    }
+    let mean = observed().map(|(value, weight)| value * weight).sum::<f64>() / total;
+    let squares: f64 = observed().map(|(value, weight)| weight * (value - mean).powi(2)).sum();
+    let count = observed().count() as u64;
+    ColumnSummary { count, mean, squares: (squares / total * count as f64).min(f64::MAX) }
 }
 
 /// Training rows that are not validation rows.
@@ -165,6 +218,9 @@ mod tests {
     fn the_last_tenth_of_the_training_rows_are_validation_rows() {
         let plan = plan_of(100, 10);
         let split = FoldRows::new(&plan, &plan.sets[0], 0);
-        assert_eq!((split.fitting().nrows(), split.validation().nrows(), split.test.nrows()), (81, 9, 10));
+        assert_eq!(
+            (split.fitting().rows.nrows(), split.validation().rows.nrows(), split.test.nrows()),
+            (81, 9, 10)
+        );
     }
 }

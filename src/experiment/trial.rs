@@ -5,7 +5,7 @@ mod starts;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use ndarray::{ArrayView2, Axis, s};
+use ndarray::{ArrayView2, Axis};
 
 use self::starts::Starts;
 use super::contender::{ALPHAS, Contender, PLAIN_STARTS, Structure, Way};
@@ -16,7 +16,7 @@ use super::revising::{Course, Revising};
 use super::split::FoldRows;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
-    Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start,
+    Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start, WeightedRows,
     default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
 use crate::stats::median;
@@ -111,6 +111,7 @@ impl<'a> Trial<'a> {
         let k = if contender.learns_k() { 0 } else { self.k };
         CellRecord {
             train_rows: self.split.train.nrows(),
+            weights: self.split.test_weights.clone(),
             log_jacobian: self.log_jacobian,
             gap_jacobians: self.gap_jacobians.clone(),
             ..CellRecord::empty(&self.set.record.data, contender.clone(), k, self.fold)
@@ -135,11 +136,11 @@ impl<'a> Trial<'a> {
             stop,
         };
         let run = || -> Result<CellRecord, Unscored> {
-            let first = job.run(self.split.fitting(), self.split.validation(), false)?;
-            let learned = job.run(self.split.train.view(), self.split.test.view(), true)?;
+            let first = job.run(self.split.fitting(), self.split.validation().rows, false)?;
+            let learned = job.run(self.split.training(), self.split.test.view(), true)?;
             Ok(CellRecord {
                 k: learned.k.filter(|_| learner.learns_k()).unwrap_or(empty.k),
-                validation: crate::stats::mean(&first.scores).map(bounded),
+                validation: self.split.validation().mean_of(first.scores.into_iter()).map(bounded),
                 test: learned.scores.iter().map(|&score| bounded(score) as f32).collect(),
                 learn_seconds: learned.seconds,
                 measured: Some(learned.measured),
@@ -150,7 +151,7 @@ impl<'a> Trial<'a> {
             Ok(cell) => Some(cell),
             Err(Unscored::Failed(failure)) => {
                 let measured = Some(Measured::default());
-                Some(CellRecord { failure: Some(failure), measured, ..empty.clone() })
+                Some(CellRecord { failure: Some(failure), measured, weights: None, ..empty.clone() })
             }
             Err(Unscored::Stopped) => None,
         }
@@ -185,11 +186,11 @@ impl<'a> Trial<'a> {
                 Course { estimates: self.estimates(&algorithm, &start, row_counts)?, revisions: Vec::new() }
             }
             Structure::Revised | Structure::Forgetting | Structure::Constrained(_) | Structure::LearnedK => {
-                self.revising(structure).course(algorithm, self.split.train.view(), row_counts)?
+                self.revising(structure).course(algorithm, self.split.training(), row_counts)?
             }
         };
         let score = |(rows, mixture): &(usize, GaussianMixture)| {
-            (*rows as u64, mean_score(mixture, self.split.test.view()))
+            (*rows as u64, mean_score(mixture, self.split.testing()))
         };
         Ok(Curve { points: estimates.iter().map(score).collect(), revisions })
     }
@@ -204,7 +205,7 @@ impl<'a> Trial<'a> {
         let mut pass = OnlineFit::from_start(*algorithm, start)?;
         let mut before = 0;
         let mut estimate = |&rows: &usize| {
-            pass.observe(self.split.train.slice(s![before..rows, ..]))?;
+            observe(&mut pass, self.split.training().part(before..rows))?;
             before = rows;
             Ok((rows, pass.mixture()?))
         };
@@ -230,7 +231,7 @@ impl<'a> Trial<'a> {
             Structure::Fixed | Structure::Blind => PLAIN_STARTS,
             _ => self.plan.settings.em_restarts,
         };
-        let learn = |rows: ArrayView2<f64>, restarts: usize| {
+        let learn = |rows: WeightedRows, restarts: usize| {
             let settings =
                 EmSettings { restarts, covariance: structure.covariance(), ..EmSettings::default() };
             let seed = self.seed_of(structure);
@@ -243,7 +244,7 @@ impl<'a> Trial<'a> {
             }
         };
         let first = learn(self.split.fitting(), starts.min(VALIDATION_RESTARTS))?;
-        let (fit, learn_seconds) = timed(self.plan.repeat, || learn(self.split.train.view(), starts))?;
+        let (fit, learn_seconds) = timed(self.plan.repeat, || learn(self.split.training(), starts))?;
         Ok(CellResult {
             mixture: fit.mixture,
             tuned: None,
@@ -281,7 +282,7 @@ impl<'a> Trial<'a> {
         let (tuned, algorithm, validation) = self.choose(values, algorithm, &starts.fitting)?;
         let learn = || {
             let mut pass = OnlineFit::from_start(algorithm, &starts.all)?;
-            pass.observe(self.split.train.view())?;
+            observe(&mut pass, self.split.training())?;
             let begun = Instant::now();
             let mixture = pass.mixture()?;
             Ok((mixture, begun.elapsed().as_secs_f64(), pass.running_health()))
@@ -311,15 +312,19 @@ impl<'a> Trial<'a> {
         start: &Start,
     ) -> Result<Option<f64>, LearnError> {
         let warmup = odmm.warmup.unwrap_or(start.rows).min(self.train_rows() as u64) as usize;
-        let (shared, rest) = self.split.train.view().split_at(Axis(0), warmup);
-        let seconds = |rows: ArrayView2<f64>| {
-            let learn = || OnlineFit::from_start(Algorithm::Obmm(odmm.obmm), start)?.observe(rows).map(drop);
+        let shared = self.split.training().part(0..warmup);
+        let WeightedRows { rows: rest, weights } = self.split.training().part(warmup..self.train_rows());
+        let seconds = |rows: WeightedRows| {
+            let learn = || observe(&mut OnlineFit::from_start(Algorithm::Obmm(odmm.obmm), start)?, rows);
             Ok(timed(self.plan.repeat, learn)?.1)
         };
         let of_shard = |shard: usize| {
             let places: Vec<usize> =
                 (0..rest.nrows()).filter(|&place| odmm.shard_of(place as u64) == shard).collect();
-            seconds(rest.select(Axis(0), &places).view())
+            let weights: Option<Vec<f64>> =
+                weights.map(|weights| places.iter().map(|&i| weights[i]).collect());
+            let rows = rest.select(Axis(0), &places);
+            seconds(WeightedRows { rows: rows.view(), weights: weights.as_deref() })
         };
         if rest.is_empty() {
             return Ok(None);
@@ -347,7 +352,7 @@ impl<'a> Trial<'a> {
             (tuned, algorithm)
         };
         let revising = self.revising(structure);
-        let train = self.split.train.view();
+        let train = self.split.training();
         let prequential = revising.prequential(algorithm, train, self.half())?.mean().map(bounded);
         if let Some(learned) = known {
             return Ok(CellResult { tuned, prequential, ..learned });
@@ -399,7 +404,7 @@ impl<'a> Trial<'a> {
         let mut best: Option<(Option<f64>, Algorithm, f64)> = None;
         for (tuned, algorithm) in self.candidates(values, algorithm) {
             let mut pass = OnlineFit::from_start(algorithm, start)?;
-            pass.observe(self.split.fitting())?;
+            observe(&mut pass, self.split.fitting())?;
             let score = mean_score(&pass.mixture()?, self.split.validation());
             if best.is_none_or(|best| score > best.2) {
                 best = Some((tuned, algorithm, score));
@@ -434,9 +439,9 @@ impl<'a> Trial<'a> {
     /// The prequential score of the second half. These rows are the same for all K and learners, whatever the start takes.
     fn prequential(&self, algorithm: &Algorithm, start: &Start) -> Result<Option<f64>, LearnError> {
         let mut pass = OnlineFit::from_start(*algorithm, start)?;
-        pass.observe(self.split.train.slice(s![..self.half(), ..]))?;
+        observe(&mut pass, self.split.training().part(0..self.half()))?;
         pass.restart_scores();
-        pass.observe(self.second_half())?;
+        observe(&mut pass, self.second_half())?;
         Ok(pass.scores()[0].1.mean().map(bounded))
     }
 
@@ -444,7 +449,7 @@ impl<'a> Trial<'a> {
         self.split.train.nrows() / 2
     }
 
-    fn second_half(&self) -> ArrayView2<'_, f64> {
+    fn second_half(&self) -> WeightedRows<'_> {
         self.split.second_half()
     }
 }
@@ -453,8 +458,12 @@ fn scores(mixture: &GaussianMixture, rows: ArrayView2<f64>) -> impl Iterator<Ite
     mixture.log_densities(rows).into_iter().map(bounded)
 }
 
-fn mean_score(mixture: &GaussianMixture, rows: ArrayView2<f64>) -> f64 {
-    scores(mixture, rows).sum::<f64>() / rows.nrows().max(1) as f64
+fn mean_score(mixture: &GaussianMixture, rows: WeightedRows) -> f64 {
+    rows.mean_of(scores(mixture, rows.rows)).unwrap_or_default()
+}
+
+pub(super) fn observe(pass: &mut OnlineFit, rows: WeightedRows) -> Result<(), LearnError> {
+    pass.observe_weighted(rows.rows, rows.weights)
 }
 
 /// JSON has no infinities: a row without density has the lowest score that a record can hold.

@@ -72,6 +72,16 @@ impl WeightedRows<'_> {
         let present: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
         Some((self.rows.select(Axis(0), &present), present.iter().map(|&i| weights[i]).collect()))
     }
+
+    /// The rows in units of their columns. No weight may be 0.
+    pub(in crate::learn) fn scaled(&self, k: usize, kind: CovarianceType) -> Result<ScaledRows, LearnError> {
+        let mut scaled = ScaledRows::new(self.rows, k, kind)?;
+        if let Some(weights) = self.weights {
+            let all: Vec<usize> = (0..weights.len()).collect();
+            scaled.blocks = scaled.blocks.weighted(&all, weights, Some(weights));
+        }
+        Ok(scaled)
+    }
 }
 
 /// The outcome of batch EM.
@@ -199,11 +209,7 @@ fn best_of_starts(
         Some((rows, weights)) => (rows.view(), Some(weights.as_slice())),
         None => (rows.rows, rows.weights),
     };
-    let mut scaled = ScaledRows::new(rows, k, settings.covariance)?;
-    if let Some(weights) = weights {
-        let all: Vec<usize> = (0..weights.len()).collect();
-        scaled.blocks = scaled.blocks.weighted(&all, weights, Some(weights));
-    }
+    let scaled = WeightedRows { rows, weights }.scaled(k, settings.covariance)?;
     let never = AtomicBool::new(false);
     let prior = matches!(size, Size::Learned { .. }).then_some(PriorStrength::Auto);
     let em = Em { prior, price: size.price(&scaled.blocks, settings.covariance), ..settings.em() };

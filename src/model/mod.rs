@@ -444,9 +444,4 @@ impl Model {
     pub fn column_names(&self) -> ColumnNames {
         self.columns.clone()
     }
-
-    /// The gain in log-density if the columns are measured in standard deviations instead of their own units.
-    pub fn zscore_jacobian(&self) -> f64 {
-        self.state.columns.iter().map(|column| column.unit().ln()).sum()
-    }
 }

@@ -7,7 +7,7 @@ use super::answer::answer;
 use super::format::{tested_on, title};
 use super::legend::{learners, legend, notes};
 use super::plot::Picture;
-use super::tables::{self, Table};
+use super::tables::{self, ReportTable};
 use crate::experiment::RunRecord;
 use crate::text::number::thousands;
 use crate::text::{count, printable};
@@ -28,7 +28,7 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     for sentence in answer(summary) {
         let _ = writeln!(page, "<p class=\"answer\">{}</p>", escape(&sentence));
     }
-    page.push_str("</header>\n<main>\n<section id=\"table\" aria-label=\"Table\">\n");
+    page.push_str("</header>\n<main>\n<section id=\"table\" aria-label=\"ReportTable\">\n");
     let meanings = learners(summary);
     write_table(&mut page, &tables::scores(summary), &meanings);
     page.push_str(
@@ -151,7 +151,7 @@ fn write_run(page: &mut String, run: &RunRecord) {
 }
 
 /// `meanings` are shown when the pointer rests on a column's head.
-fn write_table(page: &mut String, table: &Table, meanings: &[(&str, String)]) {
+fn write_table(page: &mut String, table: &ReportTable, meanings: &[(&str, String)]) {
     let caption = escape(&table.caption);
     let _ = write!(
         page,

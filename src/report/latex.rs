@@ -1,36 +1,76 @@
 //! `table.tex`: the table of scores for a paper, in the style of the package `booktabs`.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use super::analysis::SIGNIFICANCE;
 use super::analysis::Summary;
-use super::tables::{self, Table, TableCell};
+use super::tables::{self, ReportTable, TableCell};
 use crate::text::printable;
+
+/// Characters that a line of the table has room for, on a page of letter or A4 paper with LaTeX's own margins.
+const LINE: usize = 84;
+/// Characters of the column of names, which wraps.
+const NAMES: usize = 18;
 
 pub(super) fn render(summary: &Summary) -> String {
     let table = tables::scores(summary);
-    let columns = "l".repeat(table.text_columns) + &"r".repeat(table.head.len() - table.text_columns);
     let mut text = String::from("% Needs \\usepackage{booktabs}. Made by 'gmm-bmm compare'.\n");
     for run in &summary.runs {
         let _ = writeln!(text, "% {}", printable(&run.command).replace(['\n', '\r'], " "));
     }
-    let _ = write!(
-        text,
-        "\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n",
-        caption(summary, &table)
-    );
-    let head: Vec<String> = table.head.iter().map(|head| escape(head)).collect();
-    let _ = writeln!(text, "{} \\\\\n\\midrule", head.join(" & "));
-    for row in &table.rows {
-        let cells: Vec<String> = row.iter().map(cell).collect();
-        // After the end of a row, LaTeX takes these for arguments of it.
-        let guard = if cells.first().is_some_and(|cell| cell.starts_with(['[', '*'])) { "{}" } else { "" };
-        let _ = writeln!(text, "{guard}{} \\\\", cells.join(" & "));
+    let caption = caption(summary, &table);
+    let parts = parts(&table);
+    for (number, columns) in parts.iter().enumerate() {
+        // Every part has the names and, if there are any, the paper's figures.
+        let shown: Vec<usize> = (0..table.paper.end).chain(columns.clone()).collect();
+        let (label, which) = match parts.len() {
+            1 => (String::from("tab:scores"), String::new()),
+            all => (format!("tab:scores-{}", number + 1), format!(" Part {} of {all}.", number + 1)),
+        };
+        let _ = writeln!(
+            text,
+            "\\begin{{table}}\n\\centering\n\\footnotesize\n\\setlength{{\\tabcolsep}}{{3pt}}\n\\caption{{{caption}{which}}}\n\\label{{{label}}}"
+        );
+        push_part(&mut text, &table, &shown);
     }
-    text + "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
+    text
 }
 
-fn caption(summary: &Summary, table: &Table) -> String {
+/// The columns of learners, divided so that each part fits a page.
+fn parts(table: &ReportTable) -> Vec<Range<usize>> {
+    let width = |column: usize| {
+        let cells = table.rows.iter().map(|row| row[column].line().chars().count());
+        cells.chain([table.head[column].chars().count()]).max().unwrap_or(0) + 2
+    };
+    let room = LINE.saturating_sub(NAMES + table.paper.clone().map(width).sum::<usize>());
+    let mut parts = Vec::new();
+    let (mut first, mut used) = (table.paper.end, 0);
+    for column in table.paper.end..table.head.len() {
+        if used > 0 && used + width(column) > room {
+            parts.push(first..column);
+            (first, used) = (column, 0);
+        }
+        used += width(column);
+    }
+    parts.push(first..table.head.len());
+    parts
+}
+
+fn push_part(text: &mut String, table: &ReportTable, shown: &[usize]) {
+    let numbers = "r".repeat(shown.len() - table.text_columns);
+    let _ = writeln!(text, "\\begin{{tabular}}{{p{{0.22\\textwidth}}{numbers}}}\n\\toprule");
+    let head: Vec<String> = shown.iter().map(|&column| escape(&table.head[column])).collect();
+    let _ = writeln!(text, "{} \\\\\n\\midrule", head.join(" & "));
+    for row in &table.rows {
+        let cells: Vec<String> = shown.iter().map(|&column| cell(&row[column])).collect();
+        // Names wrap without gaps between words.
+        let _ = writeln!(text, "\\raggedright {} \\\\", cells.join(" & "));
+    }
+    text.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");
+}
+
+fn caption(summary: &Summary, table: &ReportTable) -> String {
     let mut caption = format!("{}. Bold: the best mean of the line.", table.caption);
     if let Some(reference) = &summary.reference {
         let _ = write!(

@@ -7,7 +7,7 @@ use super::answer::answer;
 use super::format::tested_on;
 use super::legend::{learners, legend, notes};
 use super::plot::Picture;
-use super::tables::{self, Table};
+use super::tables::{self, ReportTable};
 use crate::text::printable;
 
 pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
@@ -55,7 +55,7 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     text
 }
 
-fn section(text: &mut String, table: &Table) {
+fn section(text: &mut String, table: &ReportTable) {
     let _ = write!(text, "{}.\n\n|", escape(&table.caption));
     for head in &table.head {
         let _ = write!(text, " {} |", escape(head));

@@ -16,7 +16,7 @@ const DIGITS: usize = 8;
 /// The same records in a fixed order, without what no table or picture shows: scores of single rows are kept in the cells of the
 /// chosen K, and rounded; components are kept for the picture of the reference.
 ///
-/// Records with several seeds or with gaps keep the rows of all cells.
+/// Records with several seeds, gaps or weights keep the rows of all cells.
 pub fn pack(index: &RecordIndex, options: &ReportOptions) -> Result<Vec<Record>, ReportError> {
     // K is chosen by the rounded scores, because those are the ones that the packed records have.
     let index: RecordIndex = index.records().map(rounded).collect();
@@ -27,7 +27,7 @@ pub fn pack(index: &RecordIndex, options: &ReportOptions) -> Result<Vec<Record>,
         let figures = summary.sets.iter().find(|figures| figures.data.data == cell.data);
         let entry = figures.and_then(|figures| figures.entry(&cell.contender));
         let is_chosen = entry.is_some_and(|entry| entry.chosen.get(&cell.fold) == Some(&cell.k));
-        let keeps_rows = is_chosen || several_seeds || cell.gap_jacobians.is_some();
+        let keeps_rows = is_chosen || several_seeds || cell.gap_jacobians.is_some() || cell.weights.is_some();
         let is_drawn = is_chosen && summary.reference.as_ref() == Some(&cell.contender);
         let step = if keeps_rows { rows_per_kept(cell, set, several_seeds) } else { usize::MAX };
         Some(packed_cell(cell, set, step, is_drawn))
@@ -42,7 +42,9 @@ pub fn pack(index: &RecordIndex, options: &ReportOptions) -> Result<Vec<Record>,
 /// One in this number of rows is kept.
 fn rows_per_kept(cell: &CellRecord, set: &SetIndex, several_seeds: bool) -> usize {
     match set.data().map(|data| data.rows) {
-        Some(rows) if !several_seeds && cell.gap_jacobians.is_none() => rows.div_ceil(MAX_ROWS).max(1),
+        Some(rows) if !several_seeds && cell.gap_jacobians.is_none() && cell.weights.is_none() => {
+            rows.div_ceil(MAX_ROWS).max(1)
+        }
         _ => 1,
     }
 }
@@ -61,7 +63,7 @@ fn packed_cell(cell: &CellRecord, set: &SetIndex, step: usize, is_drawn: bool) -
     let row = |score: &f32| ((f64::from(*score) * scale).round() / scale) as f32;
     CellRecord {
         test: if step < usize::MAX { cell.test.iter().step_by(step).map(row).collect() } else { Vec::new() },
-        summary: cell.summary.or(Some(summary)),
+        summary: cell.summary.or(Some(summary).filter(|_| cell.weights.is_none())),
         marginals: cell.marginals.clone().filter(|_| is_drawn),
         ..cell.clone()
     }

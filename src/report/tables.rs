@@ -11,7 +11,7 @@ use crate::text::number::{self, NONE, fixed, p_value, significant};
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Table {
+pub(super) struct ReportTable {
     pub caption: String,
     pub head: Vec<String>,
     pub rows: Vec<Vec<TableCell>>,
@@ -21,7 +21,7 @@ pub(super) struct Table {
     pub paper: Range<usize>,
 }
 
-impl Table {
+impl ReportTable {
     /// Characters of the longest arrow in a column. Every cell reserves room for it, to keep the digits aligned.
     pub fn width_of_arrows(&self, column: usize) -> usize {
         self.rows.iter().map(|row| row[column].arrow.chars().count()).max().unwrap_or(0)
@@ -67,7 +67,7 @@ pub(super) fn score_decimals(summary: &Summary) -> usize {
 }
 
 /// Mean test log-likelihoods, in the layout of the paper's Tables 1 and 2.
-pub(super) fn scores(summary: &Summary) -> Table {
+pub(super) fn scores(summary: &Summary) -> ReportTable {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper));
     let decimals = score_decimals(summary);
     let mut head = vec!["data set".to_string()];
@@ -101,7 +101,7 @@ pub(super) fn scores(summary: &Summary) -> Table {
         }
         row
     };
-    Table {
+    ReportTable {
         caption: format!(
             "Mean test log-likelihood per row, in nats{}",
             common_units.map_or(String::new(), |units| format!(", {units} units"))
@@ -135,7 +135,7 @@ fn is_best(set: &SetSummary, entry: &Entry, decimals: usize) -> bool {
 }
 
 /// Learning times at the K that most folds chose for the reference, and as a multiple of the reference's.
-pub(super) fn times(summary: &Summary) -> Table {
+pub(super) fn times(summary: &Summary) -> ReportTable {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper_seconds));
     let mut head = vec!["data set".to_string(), "K".to_string()];
     head.extend(paper.head());
@@ -179,7 +179,7 @@ pub(super) fn times(summary: &Summary) -> Table {
             if has_folds { "the one that most folds chose" } else { "the one chosen" }
         )
     });
-    Table {
+    ReportTable {
         caption: format!(
             "Learning time in seconds, start included{}, at the same K for all{which_k}{}{}",
             if has_folds { ", median over folds" } else { "" },
@@ -215,7 +215,7 @@ pub(super) fn ratio(set: &SetSummary, summary: &Summary, contender: &Contender, 
 const SEED_COLUMN: usize = 6;
 
 /// The main table in detail: a row for each of its cells.
-pub(super) fn details(summary: &Summary) -> Table {
+pub(super) fn details(summary: &Summary) -> ReportTable {
     let head = [
         "data set",
         "learner",
@@ -277,7 +277,7 @@ pub(super) fn details(summary: &Summary) -> Table {
         }
         false => ("", ""),
     };
-    Table {
+    ReportTable {
         caption: format!(
             "Details of the same scores. K is the chosen K{several}; elbow is {ELBOW}; std. error is over rows{over_seeds}; difference is the mean \
              of the paired differences to the reference, learner − reference, ± its standard error; p (Holm) is \

@@ -5,7 +5,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, presets};
 use super::analysis::Summary;
 use super::answer::answer;
 use super::legend::{elbows, learners, legend, notes};
-use super::tables::{self, Table};
+use super::tables::{self, ReportTable};
 use crate::text::printable;
 
 /// Characters in a line of text, and in the name of a data set. With these, the tables of the usual learners fit 115
@@ -40,7 +40,7 @@ impl Summary {
     }
 }
 
-fn rendered(content: &Table, colour: bool) -> String {
+fn rendered(content: &ReportTable, colour: bool) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     if colour {

@@ -25,6 +25,24 @@ fn ln_upper_tail(degrees: usize, x: f64) -> f64 {
     most + sum.ln()
 }
 
+/// The value that a chi-squared variable is below with probability `p`, where `0 < p < 1`.
+pub(crate) fn quantile(degrees: usize, p: f64) -> f64 {
+    let (mut least, mut most) = (0.0, 2.0 * degrees as f64 + 4.0);
+    let target = (1.0 - p).ln();
+    while ln_upper_tail(degrees, most) > target {
+        most *= 2.0;
+    }
+    for _ in 0..60 {
+        let middle = 0.5 * (least + most);
+        if ln_upper_tail(degrees, middle) > target {
+            least = middle;
+        } else {
+            most = middle;
+        }
+    }
+    0.5 * (least + most)
+}
+
 /// For squared distances in fewer columns, the squared distances in all columns that are as rare.
 ///
 /// A row at squared distance `q` from its component in `observed` columns is as rare as a row at squared distance `q'` in all

@@ -178,36 +178,3 @@ fn exact_p(n: usize, smaller: u64) -> f64 {
     let patterns: f64 = ways.iter().sum();
     (2.0 * patterns / (n as f64).exp2()).min(1.0)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_ranks_the_p_value_is_1() {
-        for differences in [&[][..], &[0.0, -0.0]] {
-            for zeros in [Zeros::Drop, Zeros::Pratt] {
-                let test = signed_rank_with(differences, zeros, TestMethod::Auto).unwrap();
-                assert_eq!((test.p_value, test.z, test.rank_biserial()), (1.0, 0.0, 0.0));
-            }
-        }
-        assert!(signed_rank(&[1.0, f64::NAN]).is_none());
-    }
-
-    #[test]
-    fn the_correction_does_not_cross_the_mean() {
-        let test =
-            signed_rank_with(&[2.0, -1.0], Zeros::Drop, TestMethod::Normal { correction: true }).unwrap();
-        assert_eq!((test.z, test.p_value), (0.0, 1.0));
-    }
-
-    #[test]
-    fn swapping_the_sides_changes_only_the_signs() {
-        let differences: Vec<f64> = (0..200).map(|i| ((i * 37 % 101) as f64 - 40.0) / 8.0).collect();
-        let turned: Vec<f64> = differences.iter().map(|value| -value).collect();
-        let (one, other) = (signed_rank(&differences).unwrap(), signed_rank(&turned).unwrap());
-        assert_eq!((one.z, one.r_plus, one.p_value), (-other.z, other.r_minus, other.p_value));
-        assert_eq!(one.rank_biserial(), -other.rank_biserial());
-        assert!(one.favours_positive(0.05) && !other.favours_positive(0.05));
-    }
-}

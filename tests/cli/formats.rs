@@ -121,7 +121,7 @@ fn missing_values_of_arrays_are_those_of_the_text() {
     }
     assert_eq!(rows_of(&place.read("c.npy.filled")), rows_of(&place.read("plain.csv.filled")));
     let words =
-        ["'c.npy', row 9: the value in column 'c1' is missing", "missing values in 60 rows: 4 in 'c1'"];
+        ["'c.npy', row 9: the value in column 'c1' is missing", "missing values among 60 rows: 4 in 'c1'"];
     place.refuses("fit --data c.npy --k 2 --out out.json", 1, &words);
 }
 

@@ -11,9 +11,9 @@ use crate::common::{as_csv, clusters};
 use crate::workplace::Workplace;
 
 /// One Gaussian without correlations, whose standard deviations are K times those of the rows: the best K is 1.
-const LEARN: &str = r#"NR > 1 { n++; for (j = 1; j <= NF; j++) { s[j] += $j; q[j] += $j * $j } }
+pub const LEARN: &str = r#"NR > 1 { n++; for (j = 1; j <= NF; j++) { s[j] += $j; q[j] += $j * $j } }
 END { for (j = 1; j <= NF; j++) { m = s[j] / n; print m, k * sqrt(q[j] / n - m * m) } }"#;
-const SCORE: &str = r#"NR == FNR { m[NR] = $1; d[NR] = $2; next }
+pub const SCORE: &str = r#"NR == FNR { m[NR] = $1; d[NR] = $2; next }
 FNR > 1 { split($0, x, ","); l = add; for (j = 1; j in x; j++) { z = (x[j] - m[j]) / d[j]; l -= log(d[j]) + z * z / 2 + 0.918938533204673 } print l }"#;
 const LEARNER: &str = "mine=sh -c 'awk -F, -v k=$1 -f learn.awk \"$2\" >\"$3\"' sh {k} {train} {model}";
 const SCORER: &str = "sh -c 'awk -v add=0 -f score.awk \"$1\" \"$2\" >\"$3\"' sh {model} {test} {scores}";

@@ -12,6 +12,7 @@ mod export;
 #[cfg(unix)]
 mod faults;
 mod fit;
+mod follow;
 mod formats;
 mod learner_processes;
 mod learners;

@@ -58,6 +58,37 @@ fn the_short_help_fits_a_screen_and_the_long_one_has_examples() {
     }
 }
 
+/// The examples run up to the files that are missing here. A wrong option ends them before, with code 2.
+#[cfg(unix)]
+#[test]
+fn the_examples_of_the_helps_have_options_that_there_are() {
+    let place = Workplace::new();
+    let program = env!("CARGO_BIN_EXE_gmm-bmm");
+    let mut run = 0;
+    for command in ["fit", "eval", "impute", "compare", "merge", "show", "export"] {
+        let output = place.run(&format!("{command} --help")).success().get_output().stdout.clone();
+        let text = String::from_utf8(output).unwrap();
+        // Long examples are wrapped, so they begin at the program's name and end before another program.
+        let (_, text) = text.split_once("\nExamples:").unwrap();
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for example in words.split("gmm-bmm ").skip(1) {
+            let ends = [" | ", " && ", " >", " <", " # ", " (", " zcat ", " sensors", " mpirun "];
+            let line = ends.iter().fold(example, |line, end| line.split(end).next().unwrap());
+            let done = std::process::Command::new("sh")
+                .args(["-c", &format!("exec {program} {line}")])
+                .current_dir(place.folder.path())
+                .env("GMM_BMM_DATASETS", place.folder.path())
+                .stdin(std::process::Stdio::null())
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert_eq!(done.status.code(), Some(1), "'{line}' of the help of {command} said: {said}");
+            run += 1;
+        }
+    }
+    assert!(run > 30, "{run} examples");
+}
+
 #[test]
 fn the_version_says_what_was_built_in() {
     let place = Workplace::new();

@@ -65,7 +65,7 @@ fn missing_values_are_refused_with_exact_counts() {
     let place_of =
         format!("'gaps.csv', line {}, row {first}: the value in column 'x{column}' is missing", first + 1);
     let all = format!(
-        "missing values in 2000 rows: {} in 'x1', {} in 'x2', {} in 'x3', {} in 'x4'",
+        "missing values among 2000 rows: {} in 'x1', {} in 'x2', {} in 'x3', {} in 'x4'",
         counts[0], counts[1], counts[2], counts[3]
     );
     let remedies =
@@ -112,7 +112,7 @@ fn skipping_learns_from_the_complete_rows() {
     assert_eq!(place.read("skipped.json"), place.read("complete.json"));
     let told =
         said(&place.run("eval --model model.json --data gaps.csv --missing skip --scores s.csv").success());
-    let expected = format!("missing values in 2000 rows: {} in 'x1'", counts[0]);
+    let expected = format!("missing values among 2000 rows: {} in 'x1'", counts[0]);
     assert!(
         told.contains(&expected) && told.contains(&format!("; {incomplete} rows were skipped")),
         "{told}"
@@ -261,7 +261,7 @@ fn impute_refuses_what_it_cannot_complete_and_leaves_nothing() {
     place.refuses(&format!("{impute} word.csv"), 1, &["row 2", "'tall' in column 'x2'", "--bad-rows skip"]);
     let told = said(&place.run(&format!("{impute} word.csv --bad-rows skip")).success());
     assert!(
-        told.contains("1 bad row was skipped") && told.contains("missing values in 1 row: 1 in 'x4'"),
+        told.contains("1 bad row was skipped") && told.contains("missing values among 1 row: 1 in 'x4'"),
         "{told}"
     );
     assert_eq!(place.read("out.csv").lines().count(), 2);

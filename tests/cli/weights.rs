@@ -52,16 +52,145 @@ fn weights_that_no_row_can_have_are_refused_with_their_row() {
         for line in [
             "fit --data rows.csv --weight w --k 2 --out out.json",
             "eval --model model.json --data rows.csv --weight w",
+            "compare --data rows.csv --weight w --k 2 --folds 2 --algos obmm --out out",
         ] {
             place.refuses(line, 1, &["rows.csv", "43", "w"]);
         }
     }
     place.write("rows.csv", &weighted(&rows, |_| "1".into()));
     for line in [
-        "compare --data rows.csv --weight w --k 2 --folds 2 --algos obmm --out out",
         "impute --model model.json --data rows.csv --weight w --out out.csv",
         "predict --model model.json --data rows.csv --weight w --target y --scores out.csv",
     ] {
         place.refuses(line, 2, &["--weight"]);
     }
+}
+
+/// The lines of the records but those of runs, without seconds, in an order that does not depend on threads.
+fn cells(place: &Workplace, folder: &str) -> Vec<String> {
+    let text = place.read(&format!("{folder}/records.jsonl"));
+    let mut lines: Vec<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|record| record["kind"] != "run")
+        .map(|mut record| {
+            for seconds in ["start_seconds", "learn_seconds", "machine_seconds"] {
+                record.as_object_mut().unwrap().remove(seconds);
+            }
+            record.to_string()
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+const EVERY_KIND: &str =
+    "--k 2 --folds 2 --algos start,oem_blind,oem,obmm,obmm_revised,obmm_auto,odmm,em_plain,em";
+
+#[test]
+fn a_comparison_of_rows_of_weight_one_is_that_of_rows_without_weights() {
+    let rows = clusters(160, 2, 5);
+    let place = Workplace::new();
+    for (folder, text) in [
+        ("plain", as_csv(&rows, &["x", "y"])),
+        ("ones", weighted(&rows, |_| "1".into())),
+        ("zeros", weighted(&rows, |i| if i % 4 == 1 { "0" } else { "1" }.into())),
+        ("halves", weighted(&rows, |i| ["0", "2", "0.5"][i % 3].into())),
+        (
+            "absent",
+            as_csv(&rows, &["x", "y"])
+                .lines()
+                .enumerate()
+                .filter(|(i, _)| i % 4 != 2)
+                .map(|(_, line)| format!("{line}\n"))
+                .collect(),
+        ),
+        (
+            "present",
+            weighted(&rows, |i| ["0", "2", "0.5"][i % 3].into())
+                .lines()
+                .enumerate()
+                .filter(|(i, _)| *i == 0 || i % 3 != 1)
+                .map(|(_, line)| format!("{line}\n"))
+                .collect(),
+        ),
+    ] {
+        std::fs::create_dir(place.path(folder)).unwrap();
+        place.write(&format!("{folder}/rows.csv"), &text);
+        let option = if text.starts_with("x,y,w") { "--weight w" } else { "" };
+        place
+            .run(&format!("compare --data {folder}/rows.csv {option} {EVERY_KIND} --out {folder}/out"))
+            .success();
+    }
+    let records = |folder: &str| cells(&place, &format!("{folder}/out"));
+    assert_eq!(records("ones"), records("plain"));
+    assert_eq!(records("zeros"), records("absent"), "folds are made of the rows that count");
+    assert_eq!(records("halves"), records("present"));
+    assert!(records("halves").iter().any(|line| line.contains("\"weight\":\"w\"")));
+    assert!(place.read("halves/out/summary.md").contains("weights of the column w"));
+    // The records belong to these weights.
+    place.write("ones/rows.csv", &weighted(&rows, |i| ["1", "2"][i % 2].into()));
+    let again = format!("compare --data ones/rows.csv --weight w {EVERY_KIND} --out ones/out");
+    place.refuses(&again, 1, &["weights of 'rows'"]);
+    place.run("compare --from-records halves/out --pack --out halves/packed").success();
+    let mean = |folder: &str| {
+        place.json(&format!("compare --from-records {folder}"))["sets"][0]["entries"][0]["score"]["mean"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!((mean("halves/out") - mean("halves/packed")).abs() < 1e-3);
+}
+
+#[test]
+fn weights_of_test_rows_are_repetitions() {
+    let (rows, tested) = (clusters(200, 2, 5), clusters(60, 2, 9));
+    let place = Workplace::new();
+    place.write("rows.csv", &weighted(&rows, |_| "1".into()));
+    let repeated: Vec<usize> = (0..60).flat_map(|i| std::iter::repeat_n(i, i % 3)).collect();
+    place.write("counts.csv", &weighted(&tested, |i| (i % 3).to_string()));
+    place.write("repeated.csv", &weighted(&tested.select(ndarray::Axis(0), &repeated), |_| "1".into()));
+    let mean = |test: &str| {
+        let line = format!(
+            "compare --data rows.csv --test {test}.csv --weight w --k 2 --algos start,obmm,em --out {test}"
+        );
+        let result = place.json(&line);
+        let of = |i: usize| result["sets"][0]["entries"][i]["score"]["mean"].as_f64().unwrap();
+        [of(0), of(1), of(2)]
+    };
+    let (counts, repeated) = (mean("counts"), mean("repeated"));
+    for (a, b) in counts.into_iter().zip(repeated) {
+        assert!((a - b).abs() < 1e-5, "{counts:?} {repeated:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn commands_get_weights_if_they_ask_for_them() {
+    let place = Workplace::new();
+    place.write("rows.csv", &weighted(&clusters(60, 2, 5), |i| ["0.5", "2"][i % 2].into()));
+    // Its score of every row is the sum of the weights.
+    place.write(
+        "sum.sh",
+        "s=$(awk '{ s += $1 } END { print s }' $1)\ntail -n +2 $2 | awk -v s=$s '{ print s }' > $3\n",
+    );
+    let mut command =
+        place.command("compare --data rows.csv --weight w --k 2 --algos start --folds 2 --out out --json");
+    // Three columns at most are integrated, and this is no density.
+    let said =
+        command.args(["--learner", "sum=sh sum.sh {weights} {test} {scores} {train}"]).assert().success();
+    let text = place.read("out/records.jsonl");
+    assert!(text.contains("not_a_density"), "{text}");
+    assert!(!String::from_utf8_lossy(&said.get_output().stderr).contains("without their weights"));
+    let mut command =
+        place.command("compare --data rows.csv --weight w --k 2 --algos start --folds 2 --out other");
+    let said = command.args(["--learner", "sum=sh sum.sh {train} {test} {scores}"]).assert();
+    assert!(
+        String::from_utf8_lossy(&said.get_output().stderr).contains("sum learns rows without their weights")
+    );
+    place.run("compare --data rows.csv --weight w --k 2 --folds 2 --export-folds folds").success();
+    let lines = |name: &str| place.read(&format!("folds/rows/fold-0/{name}")).lines().count();
+    assert_eq!(
+        (lines("weights.txt") + 1, lines("test_weights.txt") + 1),
+        (lines("train.csv"), lines("test.csv"))
+    );
 }

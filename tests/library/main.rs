@@ -6,6 +6,8 @@ mod browser;
 mod common;
 mod covariance;
 mod data;
+mod dist;
+mod elbow;
 mod gaps;
 mod learners;
 mod levels;

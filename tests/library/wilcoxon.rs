@@ -1,6 +1,6 @@
 //! The signed-rank test against SciPy, exact fractions and mpmath (`tests/reference/make_reference.py`).
 
-use gmm_bmm::internals::stats::{TestMethod, Zeros, signed_rank, signed_rank_with};
+use gmm_bmm::internals::stats::{TestMethod, Zeros, holm, signed_rank, signed_rank_with};
 use serde_json::Value;
 
 use crate::common::{number, reference, vector};
@@ -72,4 +72,41 @@ fn left_to_itself_the_test_is_exact_where_it_can_be() {
             );
         }
     }
+}
+
+#[test]
+fn without_ranks_the_p_value_is_1() {
+    for differences in [&[][..], &[0.0, -0.0]] {
+        for zeros in [Zeros::Drop, Zeros::Pratt] {
+            let test = signed_rank_with(differences, zeros, TestMethod::Auto).unwrap();
+            assert_eq!((test.p_value, test.z, test.rank_biserial()), (1.0, 0.0, 0.0));
+        }
+    }
+    assert!(signed_rank(&[1.0, f64::NAN]).is_none());
+}
+
+#[test]
+fn the_correction_does_not_cross_the_mean() {
+    let test = signed_rank_with(&[2.0, -1.0], Zeros::Drop, TestMethod::Normal { correction: true }).unwrap();
+    assert_eq!((test.z, test.p_value), (0.0, 1.0));
+}
+
+#[test]
+fn swapping_the_sides_changes_only_the_signs() {
+    let differences: Vec<f64> = (0..200).map(|i| ((i * 37 % 101) as f64 - 40.0) / 8.0).collect();
+    let turned: Vec<f64> = differences.iter().map(|value| -value).collect();
+    let (one, other) = (signed_rank(&differences).unwrap(), signed_rank(&turned).unwrap());
+    assert_eq!((one.z, one.r_plus, one.p_value), (-other.z, other.r_minus, other.p_value));
+    assert_eq!(one.rank_biserial(), -other.rank_biserial());
+    assert!(one.favours_positive(0.05) && !other.favours_positive(0.05));
+}
+
+#[test]
+fn holm_steps_down_and_never_falls_back() {
+    let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+    for (found, expected) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
+        assert!((found - expected).abs() < 1e-15, "{adjusted:?}");
+    }
+    assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+    assert!(holm(&[]).is_empty());
 }

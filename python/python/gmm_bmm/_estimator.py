@@ -49,7 +49,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         a mixture for each number from 2 to 10, both included, and uses the one with the highest prequential score; that takes
         as long as learning nine mixtures. These are ``--k auto:2..10`` and ``--k 2..10`` of the command.
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
-        The covariances of the components, as in :class:`sklearn.mixture.GaussianMixture`. ``'full'`` is the best choice for nearly
+        The covariances of the components, as in ``sklearn.mixture.GaussianMixture``. ``'full'`` is the best choice for nearly
         all data, because its prior is learned. The others have fewer parameters and take less time with many columns.
     algorithm : {'obmm', 'oem'}, default='obmm'
         Online Bayesian Moment Matching, or online EM.
@@ -96,7 +96,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     weights_ : ndarray of shape (n_components_,)
     means_ : ndarray of shape (n_components_, n_features)
     covariances_, precisions_, precisions_cholesky_ : ndarray
-        As in :class:`sklearn.mixture.GaussianMixture`, in its shapes: (n_components_, n_features, n_features) for
+        As in ``sklearn.mixture.GaussianMixture``, in its shapes: (n_components_, n_features, n_features) for
         ``covariance_type='full'``, (n_features, n_features) for ``'tied'``, (n_components_, n_features) for ``'diag'`` and
         (n_components_,) for ``'spherical'``.
     n_components_ : int

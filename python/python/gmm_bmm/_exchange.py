@@ -12,11 +12,11 @@ from gmm_bmm import _core
 
 
 class ScikitLearnExchange:
-    """The methods of an estimator that take and give a :class:`sklearn.mixture.GaussianMixture`."""
+    """The methods of an estimator that take and give a ``sklearn.mixture.GaussianMixture``."""
 
     @classmethod
     def from_sklearn(cls, mixture, *, n_samples: int, random_state=None):
-        """Continues from a fitted :class:`sklearn.mixture.GaussianMixture`.
+        """Continues from a fitted ``sklearn.mixture.GaussianMixture``.
 
         Parameters
         ----------
@@ -27,22 +27,28 @@ class ScikitLearnExchange:
         random_state : int, RandomState instance or None
         """
         check_is_fitted(mixture)
-        names = getattr(mixture, "feature_names_in_", None)
         arrays = (mixture.weights_, mixture.means_, mixture.covariances_)
-        k, d = mixture.means_.shape
+        names = getattr(mixture, "feature_names_in_", None)
+        names = None if names is None else [str(name) for name in names]
+        return cls._from_arrays(arrays, mixture.covariance_type, n_samples, names=names, random_state=random_state)
+
+    @classmethod
+    def _from_arrays(cls, arrays, covariance_type: str, n_samples: int, *, names=None, random_state=None):
+        """The mixture with these weights, means and covariances."""
+        k, d = arrays[1].shape
         fit = _core.Fit(
             d,
-            names=None if names is None else [str(name) for name in names],
+            names=names,
             components=(k, k),
             learned=False,
-            covariance_type=mixture.covariance_type,
+            covariance_type=covariance_type,
             start=(*(np.ascontiguousarray(array, dtype=np.float64) for array in arrays), n_samples),
             seed=int(check_random_state(random_state).randint(np.iinfo(np.int32).max)),
         )
         return cls._of(fit, random_state=random_state)
 
     def to_sklearn(self):
-        """A fitted :class:`sklearn.mixture.GaussianMixture` with the same components.
+        """A fitted ``sklearn.mixture.GaussianMixture`` with the same components.
 
         It has ``warm_start=True``, so its ``fit`` continues with EM from these components.
         """

@@ -97,7 +97,7 @@ class Resumable:
         return json.dumps(untold, default=plain) if untold else None
 
     def shard(self, *, keep_rows: int | None = None):
-        """An estimator that learns one shard from this mixture as the common prior. See :func:`gmm_bmm.merge`.
+        """An estimator that learns one shard from this mixture as the common prior. See ``gmm_bmm.merge``.
 
         It has the parameters of this one, and as many components. It keeps ``keep_rows`` rows, by default as many as this one:
         fewer make it smaller to send.

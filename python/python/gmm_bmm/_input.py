@@ -35,9 +35,17 @@ def as_rows(estimator, X, *, reset: bool, gaps: bool, **checks) -> np.ndarray:
     if isinstance(X, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in X):
         X = np.ma.stack(X)  # NumPy would ignore the masks.
     masked = isinstance(X, np.ma.MaskedArray) and bool(np.ma.getmaskarray(X).any())
-    array = validate_data(
-        estimator, _readable(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, **checks
-    )
+    X = _readable(X)
+    try:
+        array = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, **checks)
+    except ValueError as error:
+        word = _first_word(X) if "could not convert" in str(error) else None
+        if word is None:
+            raise
+        name, row = word
+        raise ValueError(
+            f"{error} (column {name!r}, row {row}, rows count from 0): leave out columns of text, or make them numbers"
+        ) from error
     # Arrays in messages of Dask begin at any byte, which scikit-learn leaves as it is.
     array = np.require(array, requirements="A")
     place = _core.first_unusable(array, gaps)
@@ -82,6 +90,21 @@ def _readable(X):
             return X
         return from_dataframe(X)
     return X
+
+
+def _first_word(X) -> tuple[str, int] | None:
+    """The first column of a data frame of pandas or polars that has a value other than a number, and the row of that value."""
+    if type(X).__module__.partition(".")[0] not in ("pandas", "polars"):
+        return None
+    for name in X.columns:
+        for row, value in enumerate(X[name].to_numpy()):
+            try:
+                float(value)
+            except ValueError:
+                return name, row
+            except TypeError:
+                continue
+    return None
 
 
 def as_weights(sample_weight, X: np.ndarray) -> np.ndarray | None:

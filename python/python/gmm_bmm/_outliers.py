@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
+from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,14 +29,17 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
     contamination : 'auto' or float, default='auto'
         The share of anomalies among the learned rows, at most 0.5. Components that are lighter do not count. A small share, such as 0.001, says
         that nearly all learned rows are normal. With ``'auto'``, that share is 0.1, and
-        a row is an anomaly if it is more unusual than 99 of 100 rows that the mixture generates.
+        a row is an anomaly if it is more unusual than 99 of 100 rows that the mixture generates. With fewer rows than a few for each column,
+        new rows are less usual than those, and may all count as anomalies.
     n_components : 'auto', 'auto:LOW..HIGH', int or (int, int), default='auto'
-        As in :class:`OnlineGaussianMixture`, except that ``'auto'`` means 16 components, and fewer where ``fit`` gets fewer than 32 rows for
+        As in ``OnlineGaussianMixture``, except that ``'auto'`` means 16 components, and fewer where ``fit`` gets fewer than 32 rows for
         each column. That finds more anomalies than the number of components that describes the data best.
     effort : {'fast', 'default', 'thorough'}, default='fast'
+        As in ``OnlineGaussianMixture``.
     half_life : int, default=None
+        As in ``OnlineGaussianMixture``.
     missing : {'error', 'marginal'}, default='error'
-        As in :class:`OnlineGaussianMixture`.
+        As in ``OnlineGaussianMixture``.
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices. An integer makes results repeatable bit for bit.
 
@@ -55,7 +58,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
     >>> from gmm_bmm import MixtureOutlierDetector
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(0, 1, (990, 2)), rng.normal(8, 0.5, (10, 2))])
-    >>> detector = MixtureOutlierDetector(contamination=0.01, random_state=0).fit(X)
+    >>> detector = MixtureOutlierDetector(contamination=0.02, random_state=0).fit(X)
     >>> bool((detector.predict(X[990:]) == -1).all())
     True
     """
@@ -92,7 +95,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            As in :class:`OnlineGaussianMixture`: a row of weight ``w`` counts as ``w`` rows.
+            As in ``OnlineGaussianMixture``: a row of weight ``w`` counts as ``w`` rows.
 
         Returns
         -------
@@ -101,6 +104,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         rows = self._rows(X, reset=True, ensure_min_samples=2)
         weights = as_weights(sample_weight, rows)
         self.mixture_ = self._begin(count_rows(rows, weights)).fit(rows, sample_weight=weights)
+        self._first = None
         self._sample = _Sample().add(rows, weights, self.half_life)
         if self._share() is None:
             self._offset = self.mixture_._fit.anomaly_offset()
@@ -112,6 +116,9 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Learns further rows. How the rows are cut into batches changes nothing.
 
+        Before ``mixture_`` has the rows of its start, scores are those of a mixture of the first rows, which is fitted again when
+        there are a quarter more.
+
         Returns
         -------
         self
@@ -120,9 +127,13 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         rows = self._rows(X, reset=first)
         weights = as_weights(sample_weight, rows)
         if first:
-            self.mixture_ = self._begin()
+            self.mixture_, self._first = self._begin(), _FirstRows()
             self._sample = _Sample()
         self._learn_further(rows, weights)
+        if self.mixture_._fit.has_started:
+            self._first = None
+        elif self._first is not None:
+            self._first.add(rows, weights)
         self._sample.add(rows, weights, self.half_life)
         self._offset = None
         return self
@@ -135,7 +146,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         self
         """
         super().finish()
-        self._offset = None
+        self._first = self._offset = None
         return self
 
     @property
@@ -143,7 +154,7 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         if self._offset is None:
             if self._share() is None:
-                self._offset = self.mixture_._fit.anomaly_offset()
+                self._offset = self._current()._fit.anomaly_offset()
             else:
                 self._offset = _quantile(self._scores(self._sample.rows), self._sample.weights, self._share())
         return self._offset
@@ -176,7 +187,11 @@ class MixtureOutlierDetector(MixtureLearner, OutlierMixin, BaseEstimator):
         return self._new_mixture(n_components, self._seed())
 
     def _scores(self, rows: np.ndarray) -> np.ndarray:
-        return self.mixture_._fit.anomaly_scores(rows, self._share())
+        return self._current()._fit.anomaly_scores(rows, self._share())
+
+    def _current(self) -> OnlineGaussianMixture:
+        """The mixture to score with."""
+        return self.mixture_ if self._first is None else self._first.mixture(self.mixture_)
 
     def _share(self) -> float | None:
         """The share of anomalies, if it is known."""
@@ -192,7 +207,7 @@ class _Sample:
         self.rows = self.weights = None
         self._keys = np.empty(0)
         self._random = np.random.default_rng(0)
-        self._seen = 0
+        self.seen = 0
 
     def add(self, rows: np.ndarray, weights: np.ndarray | None, half_life: int | None) -> _Sample:
         """Offers further rows, of which older ones lose weight with a half-life."""
@@ -200,8 +215,8 @@ class _Sample:
         counted = np.isfinite(log_weights)
         rows, log_weights = rows[counted], log_weights[counted]
         if half_life is not None:
-            log_weights += (self._seen + np.arange(len(rows))) * (np.log(2) / half_life)
-        self._seen += len(rows)
+            log_weights += (self.seen + np.arange(len(rows))) * (np.log(2) / half_life)
+        self.seen += len(rows)
         if self.rows is not None:
             rows, log_weights = np.concatenate([self.rows, rows]), np.concatenate([self._log_weights, log_weights])
         new = len(rows) - len(self._keys)
@@ -210,9 +225,39 @@ class _Sample:
         order.sort()
         self.rows, self._log_weights, self._keys = rows[order], log_weights[order], self._keys[order]
         # A sample that has left rows out has drawn them by their weights.
-        complete = self._seen == len(self.rows)
+        complete = self.seen == len(self.rows)
         self.weights = np.exp(self._log_weights - self._log_weights.max(initial=-np.inf)) if complete else None
         return self
+
+
+class _FirstRows:
+    """The rows before the start of a mixture, and a mixture of most of them.
+
+    It is that of the first 1, 2, ..., 8, 10, 12, 15, ... rows, so scores do not depend on how rows are cut into batches.
+    """
+
+    def __init__(self):
+        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self._fitted, self._mixture = 0, None
+
+    def add(self, rows: np.ndarray, weights: np.ndarray | None) -> None:
+        weights = np.ones(len(rows)) if weights is None else weights
+        counted = weights > 0
+        self._parts.append((rows[counted], weights[counted]))
+
+    def mixture(self, like: OnlineGaussianMixture) -> OnlineGaussianMixture:
+        """The mixture, with the parameters of another one."""
+        rows, weights = (np.concatenate(parts) for parts in zip(*self._parts))
+        self._parts = [(rows, weights)]
+        fitted = min(1, len(rows))
+        while (more := fitted + max(1, fitted // 4)) <= len(rows):
+            fitted = more
+        if fitted == 0:
+            return like
+        if fitted != self._fitted:
+            self._mixture = clone(like).partial_fit(rows[:fitted], sample_weight=weights[:fitted])
+            self._fitted = fitted
+        return self._mixture
 
 
 def _quantile(scores: np.ndarray, weights: np.ndarray | None, share: float) -> float:

@@ -21,6 +21,8 @@ _MIN_ROWS = 100
 """With fewer rows, held-out rows cannot decide."""
 _LADDER = (1, 2, 4, 8, 16, 32, 50)
 """The numbers of components that are tried."""
+_FACTORS = (1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
+"""What the variance of y given X is multiplied by: the factors that are tried."""
 
 
 class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
@@ -34,12 +36,14 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
     ----------
     n_components : 'auto' or int, default='auto'
         The number of components. With ``'auto'``, ``fit`` tries 1, 2, 4, ... up to 50 and takes the number whose predictions have
-        the highest log-density on held-out rows. ``partial_fit`` sees each row once, so it learns the number from the
-        density of X and y together.
+        the highest log-density on held-out rows. The same rows then choose ``variance_factor_``. ``partial_fit`` sees each row
+        once, so it learns the number from the density of X and y together.
     effort : {'fast', 'default', 'thorough'}, default='default'
+        As in ``OnlineGaussianMixture``.
     half_life : int, default=None
+        As in ``OnlineGaussianMixture``.
     missing : {'error', 'marginal'}, default='error'
-        As in :class:`OnlineGaussianMixture`. ``'marginal'`` takes NaN in X.
+        As in ``OnlineGaussianMixture``. ``'marginal'`` takes NaN in X.
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices. An integer makes results repeatable bit for bit.
 
@@ -49,6 +53,9 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
         The mixture over the columns of X, followed by those of y.
     n_components_ : int
         The number of components.
+    variance_factor_ : float
+        What the variance of y given X is multiplied by within each component, so that intervals are wide enough for new rows. ``fit``
+        chooses it from 1 to 4 with held-out rows if it also chooses the number of components. Otherwise it is 1.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -94,7 +101,7 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            As in :class:`OnlineGaussianMixture`: a row of weight ``w`` counts as ``w`` rows.
+            As in ``OnlineGaussianMixture``: a row of weight ``w`` counts as ``w`` rows.
 
         Returns
         -------
@@ -106,10 +113,11 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
         if weights is not None and not weights.all():
             rows, weights = np.ascontiguousarray(rows[weights > 0]), weights[weights > 0]
         seed = self._seed()
-        chosen = self.n_components
+        chosen, self.variance_factor_ = self.n_components, 1.0
         if chosen == "auto" and len(rows) >= _MIN_ROWS:
-            chosen = self._chosen(rows, weights, seed)
+            chosen, self.variance_factor_ = self._chosen(rows, weights, seed)
         self.mixture_ = self._new_mixture(chosen, seed).fit(rows, sample_weight=weights)
+        self._predicting = self._widen(self.mixture_, self.variance_factor_)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -124,8 +132,20 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
         rows = self._joined(X, y, reset=first)
         weights = as_weights(sample_weight, rows)
         if first:
-            self.mixture_ = self._new_mixture(self.n_components, self._seed())
+            self.mixture_, self.variance_factor_ = self._new_mixture(self.n_components, self._seed()), 1.0
         self._learn_further(rows, weights)
+        self._predicting = self._widen(self.mixture_, self.variance_factor_)
+        return self
+
+    def finish(self):
+        """Computes the mixture at the end of the stream, as ``OnlineGaussianMixture.finish`` does.
+
+        Returns
+        -------
+        self
+        """
+        super().finish()
+        self._predicting = self._widen(self.mixture_, self.variance_factor_)
         return self
 
     def predict(self, X, return_std=False):
@@ -165,7 +185,7 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
         log_density : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._density(self.mixture_, self._joined(X, y))
+        return self._density(self._predicting, self._joined(X, y))
 
     def sample(self, X, n_samples=1, random_state=None):
         """Draws y given each row of X.
@@ -176,30 +196,43 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
         """
         rows = np.tile(self._hidden(X), (n_samples, 1))
         rng = check_random_state(self.random_state if random_state is None else random_state)
-        drawn = self.mixture_.sample_missing(rows, random_state=rng)[:, self.n_features_in_ :]
+        drawn = self._predicting.sample_missing(rows, random_state=rng)[:, self.n_features_in_ :]
         drawn = drawn.reshape(n_samples, -1, self.n_targets_)
         return drawn[..., 0] if self._is_flat else drawn
 
-    def _chosen(self, rows: np.ndarray, weights: np.ndarray | None, seed: int) -> int:
-        """The number of components whose predictions have the highest log-density on held-out rows."""
+    def _chosen(self, rows: np.ndarray, weights: np.ndarray | None, seed: int) -> tuple[int, float]:
+        """The number of components, and then the factor of the variance, with the highest log-density of held-out rows."""
         order = np.random.default_rng(seed).permutation(len(rows))
         held = min(int(_HELD_OUT * len(rows)), _MAX_HELD_OUT)
         of_held, of_learned = np.sort(order[:held]), np.sort(order[held:])
         held_out, learned = rows[of_held], rows[of_learned]
         by = [None, None] if weights is None else [weights[of_held], weights[of_learned]]
-        best, chosen, worse = -np.inf, 1, 0
+        best, chosen, worse = -np.inf, None, 0
         for k in _LADDER:
             if k * 2 > len(learned):
                 break
             mixture = self._new_mixture(k, seed).fit(learned, sample_weight=by[1])
             level = _level(self._density(mixture, held_out), by[0])
             if level > best:
-                best, chosen, worse = level, k, 0
+                best, chosen, worse = level, mixture, 0
             else:
                 worse += 1
             if worse == 2:
                 break
-        return chosen
+        levels = [_level(self._density(self._widen(chosen, factor), held_out), by[0]) for factor in _FACTORS]
+        return chosen.n_components_, _FACTORS[int(np.argmax(levels))]
+
+    def _widen(self, mixture: OnlineGaussianMixture, factor: float) -> OnlineGaussianMixture:
+        """The mixture with this factor of the variance of y given X within each component."""
+        if factor == 1.0:
+            return mixture
+        d = self.n_features_in_
+        covariances = mixture.covariances_.copy()
+        inputs, both, targets = covariances[:, :d, :d], covariances[:, :d, d:], covariances[:, d:, d:]
+        given = targets - np.swapaxes(both, 1, 2) @ np.linalg.solve(inputs, both)
+        covariances[:, d:, d:] += (factor - 1.0) * (given + np.swapaxes(given, 1, 2)) / 2
+        arrays = (mixture.weights_, mixture.means_, covariances)
+        return OnlineGaussianMixture._from_arrays(arrays, "full", mixture.n_samples_seen_, random_state=0)
 
     def _joined(self, X, y, *, reset=False, **checks) -> np.ndarray:
         """X and y as the rows of one table."""
@@ -230,7 +263,7 @@ class MixtureRegressor(MixtureLearner, RegressorMixin, BaseEstimator):
 
     def _predict(self, X, levels: list[float]):
         rows = self._hidden(X)
-        return self.mixture_._mixture().predict_columns(rows, self._targets(), levels)
+        return self._predicting._mixture().predict_columns(rows, self._targets(), levels)
 
     def _density(self, mixture: OnlineGaussianMixture, rows: np.ndarray) -> np.ndarray:
         return mixture._mixture().conditional_log_density(rows, self._targets())

@@ -28,13 +28,13 @@ from gmm_bmm._estimator import OnlineGaussianMixture
 def fit(
     X, n_components="auto", *, sample_weight=None, sample_rows: int = distributed.SAMPLE_ROWS, **parameters
 ) -> OnlineGaussianMixture:
-    """Learns a mixture: each partition is a shard. See :mod:`gmm_bmm.distributed`.
+    """Learns a mixture: each partition is a shard. See ``gmm_bmm.distributed``.
 
     Parameters
     ----------
     X : dask.dataframe.DataFrame or dask.array.Array
     n_components, **parameters
-        As for :class:`gmm_bmm.OnlineGaussianMixture`.
+        As for ``gmm_bmm.OnlineGaussianMixture``.
     sample_weight : str, dask.dataframe.Series or dask.array.Array, default=None
         The weights of the rows: a column of the data frame, which is then not learned, or a collection with the partitions of ``X``.
     sample_rows : int, default=20,000
@@ -44,12 +44,14 @@ def fit(
     most = math.ceil(2 * sample_rows / len(parts))
     seed = parameters.get("random_state")
     seed = seed if isinstance(seed, (int, np.integer)) else 0
-    samples = dask.compute(*[dask.delayed(_sample)(part, most, seed, i) for i, part in enumerate(parts)])
+    samples = _samples(parts, [most] * len(parts), seed)
     rows = sum(count for count, _ in samples)
     if rows <= sample_rows and all(len(sample[0]) == count for count, sample in samples):
         whole, weights = _joined([sample for count, sample in samples if count])
         return OnlineGaussianMixture(n_components, **parameters).fit(whole, sample_weight=weights)
-    # Each partition gives the same share of its rows.
+    # Each partition gives the same share of its rows, so a partition with most of the rows is sampled once more.
+    if any(len(sample[0]) < 0.5 * count * sample_rows / rows for count, sample in samples):
+        samples = _samples(parts, [math.ceil(count * sample_rows / rows) for count, _ in samples], seed)
     share = min([sample_rows / rows] + [len(sample[0]) / count for count, sample in samples if count])
     sample, weights = _joined([_first(sample, math.ceil(share * count)) for count, sample in samples if count])
     prior = distributed.prior(sample, n_components, sample_weight=weights, **parameters)
@@ -121,6 +123,11 @@ def _parts_of(X) -> list:
     if hasattr(X, "to_delayed") and hasattr(X, "columns"):
         return list(X.to_delayed())
     raise TypeError(f"X is a {type(X).__name__}, not a Dask DataFrame or Array: OnlineGaussianMixture().fit(X) learns it")
+
+
+def _samples(parts: list, most: list[int], seed: int) -> tuple:
+    """What ``_sample`` returns for each partition."""
+    return dask.compute(*[dask.delayed(_sample)(part, own, seed, i) for i, (part, own) in enumerate(zip(parts, most))])
 
 
 def _sample(part: tuple, most: int, seed: int, index: int) -> tuple:

@@ -8,9 +8,9 @@ A prior is learned from a sample of the rows, a shard from each partition, and t
     mixture = distributed.merge(shards, prior)
 
 The shards learn all rows, those of the sample too. These count once: the prior is where the shards begin, and the merged mixture
-counts it as one row for each component. If the rows of the prior are not among those of the shards, use :func:`gmm_bmm.merge`.
+counts it as one row for each component. If the rows of the prior are not among those of the shards, use ``gmm_bmm.merge``.
 
-:mod:`gmm_bmm.spark`, :mod:`gmm_bmm.dask` and :mod:`gmm_bmm.ray` do this for data frames of their engines.
+``gmm_bmm.spark``, ``gmm_bmm.dask`` and ``gmm_bmm.ray`` do this for data frames of their engines.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def prior(sample, n_components="auto", *, sample_weight=None, **parameters) -> O
     sample_weight : array-like of shape (n_samples,), default=None
         The weights of these rows, if rows have weights.
     n_components, **parameters
-        As for :class:`gmm_bmm.OnlineGaussianMixture`. Shards have no ``half_life`` and no ``algorithm='oem'``.
+        As for ``gmm_bmm.OnlineGaussianMixture``. Shards have no ``half_life`` and no ``algorithm='oem'``.
     """
     mixture = OnlineGaussianMixture(n_components, **parameters).fit(sample, sample_weight=sample_weight)
     mixture.shard()  # Raises an error, before any work is sent out, if shards cannot begin from it.
@@ -50,7 +50,7 @@ def prior(sample, n_components="auto", *, sample_weight=None, **parameters) -> O
 
 
 def to_send(prior: OnlineGaussianMixture, shards: int | None = None) -> OnlineGaussianMixture:
-    """The prior without its rows, which is small, to be sent to workers: :func:`learn_shard` and :func:`merge_some` take it.
+    """The prior without its rows, which is small, to be sent to workers: ``learn_shard`` and ``merge_some`` take it.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def learn_shard(batches: Iterable, prior: OnlineGaussianMixture, *, name=None) -
     batches : iterable of array-like of shape (n_samples, n_features), or of pairs of rows and weights
         How the rows are cut into batches changes nothing. A row of weight ``w`` counts as ``w`` rows.
     prior : OnlineGaussianMixture
-        What :func:`prior` or :func:`to_send` returned.
+        What ``prior`` or ``to_send`` returned.
     name : int or str, default=None
         What identifies the rows, such as the number of the partition. A task that is retried gives the same name, and shards
         of one name count once. Shards without a name are told apart by their rows, and equal ones are refused.
@@ -93,9 +93,9 @@ def merge(shards: Iterable[bytes], prior: OnlineGaussianMixture) -> OnlineGaussi
     Parameters
     ----------
     shards : iterable of bytes
-        What :func:`learn_shard` and :func:`merge_some` returned.
+        What ``learn_shard`` and ``merge_some`` returned.
     prior : OnlineGaussianMixture
-        What :func:`prior` returned. The result has its parameters.
+        What ``prior`` returned. The result has its parameters.
     """
     return _merged(shards, prior, prior_is_a_sample=True)
 
@@ -114,9 +114,9 @@ def _merged(shards: Iterable[bytes], prior: OnlineGaussianMixture, prior_is_a_sa
 
 
 def merge_some(shards: Iterable[bytes], prior: OnlineGaussianMixture) -> bytes:
-    """Merges some of the shards into one, as a step on the way to :func:`merge`: with thousands of shards, workers merge groups.
+    """Merges some of the shards into one, as a step on the way to ``merge``: with thousands of shards, workers merge groups.
 
-    The result is as large as a few shards. ``prior`` may be what :func:`to_send` returned.
+    The result is as large as a few shards. ``prior`` may be what ``to_send`` returned.
     """
     fits, named = _read(shards)
     if not fits:
@@ -141,7 +141,10 @@ def _read(shards: Iterable[bytes]) -> tuple[list[_core.Fit], list | None]:
     for data in shards:
         if not data:
             continue
-        fit = _core.Fit.from_bytes(zlib.decompress(data))
+        try:
+            fit = _core.Fit.from_bytes(zlib.decompress(data))
+        except zlib.error as damaged:
+            raise ValueError("a shard is damaged: it is not what learn_shard or merge_some returned") from damaged
         names = json.loads(fit.parameters_json() or "{}").get("shards", [])
         again = known.intersection(names)
         if again and len(again) == len(names):

@@ -32,13 +32,13 @@ def fit(
     sample_rows: int = distributed.SAMPLE_ROWS,
     **parameters,
 ) -> OnlineGaussianMixture:
-    """Learns a mixture: each block is a shard. See :mod:`gmm_bmm.distributed`.
+    """Learns a mixture: each block is a shard. See ``gmm_bmm.distributed``.
 
     Parameters
     ----------
     dataset : ray.data.Dataset
     n_components, **parameters
-        As for :class:`gmm_bmm.OnlineGaussianMixture`.
+        As for ``gmm_bmm.OnlineGaussianMixture``.
     columns : list of str, default=None
         The columns to learn. By default all but that of the weights.
     sample_weight : str, default=None

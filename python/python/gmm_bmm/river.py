@@ -72,7 +72,7 @@ class OnlineGaussianMixtureClusterer(_Stream, base.Clusterer):
     Parameters
     ----------
     n_components
-        As in :class:`gmm_bmm.OnlineGaussianMixture`.
+        As in ``gmm_bmm.OnlineGaussianMixture``.
     start_rows
         Rows that are buffered to fit the first mixture. Until then, predictions use a mixture of the rows so far, which is
         refitted when their number has grown by a quarter.
@@ -120,14 +120,14 @@ class OnlineGaussianMixtureClusterer(_Stream, base.Clusterer):
 
 
 class MixtureAnomalyDetector(_Stream, AnomalyDetector):
-    """Detection of anomalies for river's streams of dictionaries, with the score of :class:`gmm_bmm.MixtureOutlierDetector`.
+    """Detection of anomalies for river's streams of dictionaries, with the score of ``gmm_bmm.MixtureOutlierDetector``.
 
-    Features are those of :class:`OnlineGaussianMixtureClusterer`.
+    Features are those of ``OnlineGaussianMixtureClusterer``.
 
     Parameters
     ----------
     contamination, n_components, effort, half_life
-        As in :class:`gmm_bmm.MixtureOutlierDetector`, except that ``n_components`` is a number. The contamination decides which components
+        As in ``gmm_bmm.MixtureOutlierDetector``, except that ``n_components`` is a number. The contamination decides which components
         count.
     start_rows
         Rows that are buffered to fit the first mixture. Until then, scores are those of a mixture of the rows so far, which is
@@ -135,7 +135,7 @@ class MixtureAnomalyDetector(_Stream, AnomalyDetector):
     seed
         Seed of all random choices.
     missing
-        As in :class:`OnlineGaussianMixtureClusterer`.
+        As in ``OnlineGaussianMixtureClusterer``.
 
     Examples
     --------

@@ -21,6 +21,7 @@ try:
     from pyspark.ml import Estimator, Model
     from pyspark.ml.evaluation import Evaluator
     from pyspark.ml.functions import vector_to_array
+    from pyspark.ml.linalg import VectorUDT
     from pyspark.ml.param import Param, Params, TypeConverters
     from pyspark.ml.param.shared import (
         HasFeaturesCol,
@@ -90,9 +91,13 @@ class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol,
 
     def _features(self, dataset):
         name = self.getFeaturesCol()
-        column = self._column(name)
-        if isinstance(dataset.schema[name].dataType, ArrayType):
+        if name not in dataset.columns:
+            raise ValueError(f"the data frame has no column {name!r}: set featuresCol, or inputCols to columns of numbers")
+        column, kind = self._column(name), dataset.schema[name].dataType
+        if isinstance(kind, ArrayType):
             return column.cast("array<double>")
+        if not isinstance(kind, VectorUDT):
+            raise TypeError(f"column {name!r} has the type {kind.simpleString()}, not vector or array: set inputCols for columns of numbers")
         return vector_to_array(column)
 
     @staticmethod
@@ -127,7 +132,7 @@ def _shard_batch(data: bytes) -> pyarrow.RecordBatch:
 
 
 def _learn(rows, prior: _estimator.OnlineGaussianMixture, shards: int, weighted: bool) -> list[bytes]:
-    """The shards of all partitions, or of groups of them."""
+    """The shards of all partitions, or of groups of them. ``shards`` says about how many there are, 0 if that is not known."""
     begin = distributed.to_send(prior, shards or None)
 
     def learn(batches):
@@ -167,9 +172,9 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
     sampleRows : int, default=20000
         Rows of the sample for the prior. So few rows, or fewer, are learned on the driver.
     numShards : int, default=0
-        Partitions are combined to this number; 0 keeps them. With more than 512, workers merge groups of shards.
+        Partitions are combined to this number; 0 keeps them. With more than 512 shards, workers merge groups of them.
     covariance_type, effort, start_rows, missing, cluster_overlap
-        As for :class:`gmm_bmm.OnlineGaussianMixture`.
+        As for ``gmm_bmm.OnlineGaussianMixture``.
     seed : int, default=1
     """
 
@@ -194,14 +199,16 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
 
     def _fit(self, dataset) -> OnlineGaussianMixtureModel:
         rows = self._rows(dataset)
-        count, most = rows.count(), self.getOrDefault("sampleRows")
+        most = self.getOrDefault("sampleRows")
+        count, last = rows.select(F.spark_partition_id().alias("part")).agg(F.count("part"), F.max("part")).first()
         sample = rows if count <= most else rows.sample(fraction=most / count, seed=self.getSeed())
         sample, weights = _values(sample.toArrow(), self._weighted())
         if count <= most:
             return self._model(_estimator.OnlineGaussianMixture(**self._local()).fit(sample, sample_weight=weights))
         prior = distributed.prior(sample, sample_weight=weights, **self._local())
-        shards = self.getOrDefault("numShards")
-        if shards:
+        shards = last + 1
+        if self.getOrDefault("numShards"):
+            shards = min(shards, self.getOrDefault("numShards"))
             rows = rows.coalesce(shards)
         return self._model(distributed.merge(_learn(rows, prior, shards, self._weighted()), prior))
 
@@ -210,7 +217,7 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
 
 
 class OnlineGaussianMixtureModel(Model, _Shared, MLReadable, MLWritable):
-    """A mixture that :class:`OnlineGaussianMixture` learned."""
+    """A mixture that ``OnlineGaussianMixture`` learned."""
 
     def __init__(self, estimator: _estimator.OnlineGaussianMixture | None = None):
         super().__init__()

@@ -5,6 +5,8 @@ use std::path::Path;
 use super::Args;
 use super::learners::check_programs;
 use super::option_values::{NoiseChoice, Order, parse_contender};
+use ndarray::{Array2, Axis};
+
 use crate::cli::console::Console;
 use crate::cli::data_args::tell_end;
 use crate::cli::{usage, usage_error, wording};
@@ -72,6 +74,7 @@ impl Args {
             other => other.into(),
         })?;
         check_programs(&plan.contenders)?;
+        note_unweighted(&plan, console);
         if plan.contenders.contains(&Contender::Odmm) {
             let largest = plan.ks.iter().copied().max().unwrap_or(1);
             for set in &plan.sets {
@@ -94,20 +97,29 @@ impl Args {
     }
 
     fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {
-        self.reading.refuse_weights()?;
         let mut rows = self.reading.open(&[path.to_path_buf()], self.seed, None, console)?;
         let columns = rows.columns().clone();
-        let values = rows.read_all()?.into_array();
+        let (values, weights) = self.counted(rows.read_all()?, path, console);
         tell_end(&mut rows, console);
         console.tell(name_column_faults(&find_column_faults(values.view()), &columns.names));
         console.tell(find_numbering(values.view(), &columns.names));
         console.tell(find_odd_values(values.view(), &columns.names));
         let test = self.reading.read_test(self.test.as_ref(), self.seed, columns.clone(), console)?;
         let name = set_name(path);
-        let rows = values.nrows() + test.as_ref().map_or(0, Block::rows);
+        let (test, test_weights) = match (test, &self.test) {
+            (Some(test), Some(path)) => {
+                let (rows, weights) = self.counted(test, path, console);
+                (Some(rows), weights)
+            }
+            _ => (None, None),
+        };
+        let rows = values.nrows() + test.as_ref().map_or(0, Array2::nrows);
         let known = self.known_set(path, &name, &columns.names, rows as u64, console);
-        let record = self.record_of(name, known, values.nrows(), columns.names);
-        let set = PlannedSet { record, rows: values, test: test.map(Block::into_array) };
+        let mut record = self.record_of(name, known, values.nrows(), columns.names);
+        if weights.is_some() || test_weights.is_some() {
+            record.weight = self.reading.weight_column().cloned();
+        }
+        let set = PlannedSet { record, rows: values, weights, test, test_weights };
         let (set, empty) = set.without_empty_rows();
         if empty > 0 {
             console.note(&format!(
@@ -118,6 +130,24 @@ impl Args {
             ));
         }
         Ok(set)
+    }
+
+    /// The rows that have a weight above 0, and their weights unless these are all 1.
+    fn counted(&self, block: Block, path: &Path, console: &Console) -> (Array2<f64>, Option<Vec<f64>>) {
+        let Some(weights) = block.weights().map(<[f64]>::to_vec) else { return (block.into_array(), None) };
+        let places: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
+        let (absent, mut rows) = (weights.len() - places.len(), block.into_array());
+        if absent > 0 {
+            rows = rows.select(Axis(0), &places);
+            console.note(&format!(
+                "'{}': {} of weight 0 {} left out",
+                path.display(),
+                count(absent as u64, "row"),
+                if absent == 1 { "is" } else { "are" }
+            ));
+        }
+        let weights: Vec<f64> = places.into_iter().map(|i| weights[i]).collect();
+        (rows, Some(weights).filter(|weights| weights.iter().any(|&weight| weight != 1.0)))
     }
 
     /// The set of the catalogue that was read. A file that only has its name is the user's own, unless it is declared as a
@@ -166,6 +196,7 @@ impl Args {
             columns,
             dequantized: Vec::new(),
             discrete: Vec::new(),
+            weight: None,
             stand_in: self.stand_in,
             sample: None,
             // The figures of a known set are filled in; a set of the user has none, whatever its name.
@@ -218,6 +249,8 @@ impl Args {
             rows: with_noise(set.rows.view(), &found, seed),
             test: set.test.as_ref().map(|test| with_noise(test.view(), &found, seed.wrapping_add(1))),
             record: set.record.dequantized(spread),
+            weights: set.weights.clone(),
+            test_weights: set.test_weights.clone(),
         };
         Ok(if both { vec![set, noisy] } else { vec![noisy] })
     }
@@ -232,6 +265,20 @@ impl Args {
                 Err(usage(format!("--dequantize names '{name}', but the columns are {columns}")))
             }
         }
+    }
+}
+
+/// Names the commands that learn rows without their weights.
+fn note_unweighted(plan: &Plan, console: &Console) {
+    let learners = plan.contenders.iter().filter_map(|contender| contender.commands());
+    let unweighted: Vec<&str> =
+        learners.filter(|learner| !learner.takes_weights()).map(|learner| learner.name.as_str()).collect();
+    if plan.sets.iter().any(|set| set.weights.is_some()) && !unweighted.is_empty() {
+        console.note(&format!(
+            "{} {} rows without their weights: a command that takes weights has the placeholder {{weights}}",
+            unweighted.join(", "),
+            if unweighted.len() == 1 { "learns" } else { "learn" }
+        ));
     }
 }
 

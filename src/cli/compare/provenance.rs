@@ -8,10 +8,16 @@ use crate::text::iso8601::{Unit, iso};
 pub(super) fn of_this_run() -> Provenance {
     Provenance {
         tool: env!("CARGO_PKG_VERSION").into(),
-        command: command(std::env::args_os().map(|word| word.to_string_lossy().into_owned())),
+        command: command_of_this_run(),
         began: utc(SystemTime::now()),
         processor: processor(),
     }
+}
+
+/// The command line, with the program's name instead of its path.
+fn command_of_this_run() -> String {
+    let arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    command(std::iter::once(env!("CARGO_PKG_NAME").to_string()).chain(arguments))
 }
 
 /// A command line that a shell splits into these words.

@@ -5,7 +5,7 @@ use std::io::Write;
 use ndarray::{Array2, s};
 use serde::Serialize;
 
-use super::{Args, cells};
+use super::{Args, cells, kept};
 use crate::cli::console::Console;
 use crate::cli::data_args::{MissingResult, each_block};
 use crate::cli::files::{Output, StopFlag};
@@ -135,11 +135,6 @@ impl Writer {
         let empty = ",".repeat(self.targets.len() * (2 + self.levels.len()));
         Ok(writeln!(self.out, "{number}{empty},{}{}", csv_cell(reason), kept(rows, place))?)
     }
-}
-
-/// The kept cells of a row as the rest of its line.
-fn kept(rows: &RowReader, place: u64) -> String {
-    rows.kept_cells().get(place as usize - 1).map_or(String::new(), |kept| cells(kept))
 }
 
 fn describe(result: &PredictResult) -> String {

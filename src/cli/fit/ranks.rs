@@ -22,7 +22,7 @@ use super::parts::{Part, PartEnd, ShardInput, Watch, begin, check, finish};
 use super::{Args, open_outputs, write_and_tell};
 use crate::cli::console::Console;
 use crate::cli::exit_code;
-use crate::cli::launch::Launch;
+use crate::cli::launch::RankOfLaunch;
 use crate::cli::usage;
 
 /// Time between checks for a message: a rank that spins takes a core from one that learns.
@@ -33,7 +33,7 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Runs this rank's part of the job. An error on any rank ends all ranks.
-pub(super) fn run(args: &Args, launch: Launch, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, launch: RankOfLaunch, console: &Console) -> anyhow::Result<()> {
     let (universe, _) =
         mpi::initialize_with_threading(Threading::Funneled).context("MPI is running already")?;
     let world = universe.world();

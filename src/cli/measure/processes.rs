@@ -1,6 +1,6 @@
 //! The processes of a command: its group, and on Linux also those that have left it.
 
-/// Has the orphans among the command's processes become children of this one, so that they can be found.
+/// Makes orphans among the command's processes children of this process, so that they can be found.
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_child_subreaper(true);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::arrow_batch::{ArrowArray, BatchPlan, Dictionaries, Skipping};
-use super::arrow_schema::{Field, columns_of};
+use super::arrow_schema::{ArrowField, columns_of};
 use super::flatbuffer::Flat;
 use super::{Chunk, Column, Format, TableSource, damaged};
 use crate::data::error::DataError;
@@ -30,7 +30,7 @@ const BATCH: u8 = 3;
 pub(super) struct ArrowSource {
     messages: Messages,
     columns: Vec<Column>,
-    fields: Vec<Field>,
+    fields: Vec<ArrowField>,
     numbers: usize,
     /// The columns that are read: numbers, then texts.
     chosen: Vec<usize>,
@@ -71,7 +71,7 @@ impl ArrowSource {
     fn next_plan(&mut self) -> io::Result<Option<BatchPlan>> {
         loop {
             let Some(bytes) = self.messages.next()? else { return Ok(None) };
-            let message = Message::read(&bytes).ok_or_else(|| damaged("a message is damaged"))?;
+            let message = ArrowMessage::read(&bytes).ok_or_else(|| damaged("a message is damaged"))?;
             match message.kind {
                 BATCH => return BatchPlan::read(message.header, &self.fields, message.body).map(Some),
                 DICTIONARY => self.read_dictionary(message.header, message.body)?,
@@ -165,17 +165,17 @@ impl TableSource for ArrowSource {
 }
 
 /// A message: what it is, and how many bytes follow it.
-struct Message<'a> {
+struct ArrowMessage<'a> {
     kind: u8,
     header: Flat<'a>,
     body: u64,
 }
 
-impl<'a> Message<'a> {
-    fn read(bytes: &'a [u8]) -> Option<Message<'a>> {
+impl<'a> ArrowMessage<'a> {
+    fn read(bytes: &'a [u8]) -> Option<ArrowMessage<'a>> {
         let message = Flat::root(bytes)?;
         let body = u64::try_from(message.long(3)).ok()?;
-        Some(Message { kind: message.byte(1), header: message.table(2)?, body })
+        Some(ArrowMessage { kind: message.byte(1), header: message.table(2)?, body })
     }
 }
 
@@ -206,7 +206,7 @@ impl Messages {
     }
 
     /// The columns, from the table of contents or the first message.
-    fn columns(&mut self, format: Format) -> io::Result<(Vec<Column>, Vec<Field>)> {
+    fn columns(&mut self, format: Format) -> io::Result<(Vec<Column>, Vec<ArrowField>)> {
         if let (Format::ArrowFile, Messages::File { file, size, batches, .. }) = (format, &mut *self) {
             let contents = read_contents(&mut file.get_mut().inner, *size)?;
             let parts = Flat::root(&contents).and_then(parts_of);
@@ -218,7 +218,7 @@ impl Messages {
             self.skip(FILE_START)?;
         }
         let first = self.next()?;
-        let message = first.as_ref().and_then(|message| Message::read(message));
+        let message = first.as_ref().and_then(|message| ArrowMessage::read(message));
         let schema = message.filter(|message| message.kind == SCHEMA);
         let schema = schema.ok_or_else(|| {
             damaged("its columns are not described at its beginning (a file that comes from a pipe may need to be saved)")

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use half::f16;
 
-use super::arrow_schema::{Field, Place, Type, places};
+use super::arrow_schema::{ArrowField, ArrowType, BufferPlace, places};
 use super::damaged;
 use super::decimal::{decimal, decimal_text};
 use super::flatbuffer::Flat;
@@ -18,7 +18,7 @@ pub(super) struct BatchPlan {
     pub(super) rows: usize,
     /// For each buffer, where it begins in the body, and its length.
     buffers: Vec<(u64, u64)>,
-    places: Vec<Place>,
+    places: Vec<BufferPlace>,
     codec: Option<Codec>,
     body: u64,
 }
@@ -31,7 +31,7 @@ enum Codec {
 
 impl BatchPlan {
     /// Reads the message of a batch. The error says what is wrong.
-    pub(super) fn read(batch: Flat, fields: &[Field], body: u64) -> io::Result<BatchPlan> {
+    pub(super) fn read(batch: Flat, fields: &[ArrowField], body: u64) -> io::Result<BatchPlan> {
         let plan = || {
             let rows = usize::try_from(batch.long(0)).ok()?;
             let buffers = batch.longs(2, 2)?;
@@ -58,7 +58,7 @@ impl BatchPlan {
     /// Reads the values of columns, in the order of their places, and leaves the reader after the batch.
     pub(super) fn values(
         &self,
-        fields: &[Field],
+        fields: &[ArrowField],
         columns: &[usize],
         dictionaries: &Dictionaries,
         source: &mut impl Skipping,
@@ -109,12 +109,12 @@ impl BatchPlan {
     }
 
     /// The buffers of a column.
-    fn parts(&self, column: usize, field: &Field) -> Range<usize> {
-        let Place { buffer, further } = self.places[column];
+    fn parts(&self, column: usize, field: &ArrowField) -> Range<usize> {
+        let BufferPlace { buffer, further } = self.places[column];
         let texts = match field.type_ {
             _ if field.dictionary.is_some() => 0,
-            Type::Text(_) => 1,
-            Type::Views => further,
+            ArrowType::Text(_) => 1,
+            ArrowType::Views => further,
             _ => 0,
         };
         buffer..buffer.saturating_add(2).saturating_add(texts)
@@ -160,7 +160,7 @@ pub(super) type Dictionaries = HashMap<i64, Vec<Arc<ArrowArray>>>;
 
 /// The values of one column in a batch.
 pub(super) struct ArrowArray {
-    type_: Type,
+    type_: ArrowType,
     rows: usize,
     /// A bit for each value that is there; empty if all are.
     valid: Vec<u8>,
@@ -175,10 +175,10 @@ impl ArrowArray {
         let ArrowArray { type_, rows, valid, values, .. } = &self;
         let (type_, rows, bits) = (*type_, *rows, rows.div_ceil(8));
         let needed = match type_ {
-            Type::Boolean => Some(bits),
-            Type::Views => rows.checked_mul(16),
-            Type::Text(_) if rows == 0 => Some(0),
-            Type::Text(size) => rows.checked_add(1).and_then(|count| count.checked_mul(size)),
+            ArrowType::Boolean => Some(bits),
+            ArrowType::Views => rows.checked_mul(16),
+            ArrowType::Text(_) if rows == 0 => Some(0),
+            ArrowType::Text(size) => rows.checked_add(1).and_then(|count| count.checked_mul(size)),
             other => other.size().and_then(|size| rows.checked_mul(size)),
         };
         let fits = needed.is_some_and(|needed| needed <= values.len());
@@ -216,11 +216,11 @@ impl ArrowArray {
         let (Some(size), true) = (self.type_.size(), self.is_there(row)) else { return f64::NAN };
         let bytes = &self.values[row * size..(row + 1) * size];
         match self.type_ {
-            Type::Signed(_) => integer(bytes) as f64,
-            Type::Unsigned(_) => unsigned(bytes) as f64,
-            Type::Decimal(_, scale) => decimal(integer(bytes), scale),
-            Type::Half => f16::from_bits(unsigned(bytes) as u16).to_f64(),
-            Type::Single => f64::from(f32::from_bits(unsigned(bytes) as u32)),
+            ArrowType::Signed(_) => integer(bytes) as f64,
+            ArrowType::Unsigned(_) => unsigned(bytes) as f64,
+            ArrowType::Decimal(_, scale) => decimal(integer(bytes), scale),
+            ArrowType::Half => f16::from_bits(unsigned(bytes) as u16).to_f64(),
+            ArrowType::Single => f64::from(f32::from_bits(unsigned(bytes) as u32)),
             _ => f64::from_bits(unsigned(bytes)),
         }
     }
@@ -235,20 +235,22 @@ impl ArrowArray {
         }
         let bytes = |size: usize| &self.values[row * size..(row + 1) * size];
         match self.type_ {
-            Type::Text(size) => {
+            ArrowType::Text(size) => {
                 let offset = |at: usize| unsigned(&self.values[at * size..(at + 1) * size]) as usize;
                 let texts = self.texts.first().map_or(&[][..], Vec::as_slice);
                 String::from_utf8_lossy(texts.get(offset(row)..offset(row + 1)).unwrap_or_default())
                     .into_owned()
             }
-            Type::Views => String::from_utf8_lossy(self.viewed(bytes(16)).unwrap_or_default()).into_owned(),
-            Type::Moment(size, unit) => iso(integer(bytes(size)) as i64, unit),
-            Type::Boolean => bit(&self.values, row).to_string(),
-            Type::Signed(size) => integer(bytes(size)).to_string(),
-            Type::Unsigned(size) => unsigned(bytes(size)).to_string(),
-            Type::Decimal(size, scale) => decimal_text(integer(bytes(size)), scale),
+            ArrowType::Views => {
+                String::from_utf8_lossy(self.viewed(bytes(16)).unwrap_or_default()).into_owned()
+            }
+            ArrowType::Moment(size, unit) => iso(integer(bytes(size)) as i64, unit),
+            ArrowType::Boolean => bit(&self.values, row).to_string(),
+            ArrowType::Signed(size) => integer(bytes(size)).to_string(),
+            ArrowType::Unsigned(size) => unsigned(bytes(size)).to_string(),
+            ArrowType::Decimal(size, scale) => decimal_text(integer(bytes(size)), scale),
             _ if self.number(row).is_nan() => String::new(),
-            Type::Single => (self.number(row) as f32).to_string(),
+            ArrowType::Single => (self.number(row) as f32).to_string(),
             _ => self.number(row).to_string(),
         }
     }

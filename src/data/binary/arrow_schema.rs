@@ -11,7 +11,7 @@ const MAX_PARTS: usize = 10_000;
 
 /// The type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Type {
+pub(super) enum ArrowType {
     Signed(usize),
     Unsigned(usize),
     Half,
@@ -30,13 +30,13 @@ pub(super) enum Type {
     Unreadable(Content),
 }
 
-impl Type {
+impl ArrowType {
     fn content(self) -> Content {
         match self {
-            Type::Boolean => Content::Booleans,
-            Type::Text(_) | Type::Views => Content::Words,
-            Type::Moment(..) => Content::Dates,
-            Type::Unreadable(content) => content,
+            ArrowType::Boolean => Content::Booleans,
+            ArrowType::Text(_) | ArrowType::Views => Content::Words,
+            ArrowType::Moment(..) => Content::Dates,
+            ArrowType::Unreadable(content) => content,
             _ => Content::Numbers,
         }
     }
@@ -44,35 +44,39 @@ impl Type {
     /// Bytes of a value, if all have the same.
     pub(super) fn size(self) -> Option<usize> {
         match self {
-            Type::Signed(size) | Type::Unsigned(size) | Type::Decimal(size, _) => Some(size),
-            Type::Moment(size, _) => Some(size),
-            Type::Half => Some(2),
-            Type::Single => Some(4),
-            Type::Double => Some(8),
-            Type::Boolean | Type::Text(_) | Type::Views | Type::Unreadable(_) => None,
+            ArrowType::Signed(size) | ArrowType::Unsigned(size) | ArrowType::Decimal(size, _) => Some(size),
+            ArrowType::Moment(size, _) => Some(size),
+            ArrowType::Half => Some(2),
+            ArrowType::Single => Some(4),
+            ArrowType::Double => Some(8),
+            ArrowType::Boolean | ArrowType::Text(_) | ArrowType::Views | ArrowType::Unreadable(_) => None,
         }
     }
 }
 
 /// A column and its parts in a batch.
-pub(super) struct Field {
-    pub(super) type_: Type,
+pub(super) struct ArrowField {
+    pub(super) type_: ArrowType,
     /// If the column holds places in a dictionary: which one, and the type of the places.
-    pub(super) dictionary: Option<(i64, Type)>,
-    layout: Layout,
+    pub(super) dictionary: Option<(i64, ArrowType)>,
+    layout: BufferCounts,
 }
 
-impl Field {
+impl ArrowField {
     /// The values of the column's dictionary, as a column of their own.
-    pub(super) fn entries(&self) -> Field {
-        let views = usize::from(self.type_ == Type::Views);
-        Field { type_: self.type_, dictionary: None, layout: Layout { nodes: 1, buffers: 2, views } }
+    pub(super) fn entries(&self) -> ArrowField {
+        let views = usize::from(self.type_ == ArrowType::Views);
+        ArrowField {
+            type_: self.type_,
+            dictionary: None,
+            layout: BufferCounts { nodes: 1, buffers: 2, views },
+        }
     }
 }
 
 /// How much of a batch a column takes.
 #[derive(Default)]
-struct Layout {
+struct BufferCounts {
     nodes: usize,
     buffers: usize,
     /// Columns of texts that have a number of further buffers of their own.
@@ -81,16 +85,16 @@ struct Layout {
 
 /// Where a column begins in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BufferPlace {
     pub(super) buffer: usize,
     /// How many further buffers of texts it has.
     pub(super) further: usize,
 }
 
 /// The columns of a file. The error says what is wrong.
-pub(super) fn columns_of(schema: Flat) -> Result<(Vec<Column>, Vec<Field>), String> {
+pub(super) fn columns_of(schema: Flat) -> Result<(Vec<Column>, Vec<ArrowField>), String> {
     if schema.short(0).unwrap_or(0) != 0 {
-        return Err("its numbers have their highest byte first: write it on another machine".into());
+        return Err("its numbers are big-endian: write it with little-endian numbers".into());
     }
     let fields = schema.tables(1).ok_or("the description of its columns is damaged")?;
     let (mut columns, mut read) = (Vec::new(), Vec::new());
@@ -100,22 +104,22 @@ pub(super) fn columns_of(schema: Flat) -> Result<(Vec<Column>, Vec<Field>), Stri
             Some(encoding) => Some(dictionary_of(encoding).ok_or("the description of a column is damaged")?),
             None => None,
         };
-        let mut layout = Layout::default();
+        let mut layout = BufferCounts::default();
         layout.add(field, 0).ok_or("the description of a column is damaged")?;
         let name = field.text(0).unwrap_or_default().to_string();
-        let has_text = !matches!(type_, Type::Unreadable(_));
+        let has_text = !matches!(type_, ArrowType::Unreadable(_));
         columns.push(Column { name, content: type_.content(), has_text });
-        read.push(Field { type_, dictionary, layout });
+        read.push(ArrowField { type_, dictionary, layout });
     }
     Ok((columns, read))
 }
 
 /// Where the columns begin in a batch, of which texts may have further buffers.
-pub(super) fn places(fields: &[Field], further: &[i64]) -> Option<Vec<Place>> {
+pub(super) fn places(fields: &[ArrowField], further: &[i64]) -> Option<Vec<BufferPlace>> {
     let (mut buffer, mut views) = (0usize, 0);
     let mut places = Vec::with_capacity(fields.len());
-    for Field { layout, .. } in fields {
-        let mut place = Place { buffer, further: 0 };
+    for ArrowField { layout, .. } in fields {
+        let mut place = BufferPlace { buffer, further: 0 };
         for count in further.get(views..views + layout.views)? {
             place.further = place.further.checked_add(usize::try_from(*count).ok()?)?;
         }
@@ -156,58 +160,58 @@ mod kind {
     pub(super) const LARGE_LIST_VIEW: u8 = 26;
 }
 
-fn type_of(field: Flat) -> Option<Type> {
+fn type_of(field: Flat) -> Option<ArrowType> {
     let details = || field.table(3);
     Some(match field.byte(2) {
-        kind::NULL => Type::Unreadable(Content::Nothing),
+        kind::NULL => ArrowType::Unreadable(Content::Nothing),
         // Integers of other sizes can still be left out.
-        kind::INT => integers(details()?).unwrap_or(Type::Unreadable(Content::Other)),
+        kind::INT => integers(details()?).unwrap_or(ArrowType::Unreadable(Content::Other)),
         kind::FLOAT => match details()?.short(0).unwrap_or(0) {
-            0 => Type::Half,
-            1 => Type::Single,
-            2 => Type::Double,
+            0 => ArrowType::Half,
+            1 => ArrowType::Single,
+            2 => ArrowType::Double,
             _ => return None,
         },
         kind::DECIMAL => match details()?.int(2).unwrap_or(128) {
-            bits @ (32 | 64 | 128) => Type::Decimal(bits as usize / 8, details()?.int(1).unwrap_or(0)),
-            _ => Type::Unreadable(Content::Other),
+            bits @ (32 | 64 | 128) => ArrowType::Decimal(bits as usize / 8, details()?.int(1).unwrap_or(0)),
+            _ => ArrowType::Unreadable(Content::Other),
         },
-        kind::BOOL => Type::Boolean,
-        kind::UTF8 => Type::Text(4),
-        kind::LARGE_UTF8 => Type::Text(8),
-        kind::UTF8_VIEW => Type::Views,
+        kind::BOOL => ArrowType::Boolean,
+        kind::UTF8 => ArrowType::Text(4),
+        kind::LARGE_UTF8 => ArrowType::Text(8),
+        kind::UTF8_VIEW => ArrowType::Views,
         kind::DATE => match details()?.short(0) {
-            Some(0) => Type::Moment(4, Unit::Days),
-            _ => Type::Moment(8, Unit::DayMillis),
+            Some(0) => ArrowType::Moment(4, Unit::Days),
+            _ => ArrowType::Moment(8, Unit::DayMillis),
         },
         kind::TIMESTAMP => {
             let (unit, utc) = (details()?.short(0).unwrap_or(0), details()?.text(1).is_some());
-            Type::Moment(
+            ArrowType::Moment(
                 8,
                 Unit::Parts { digits: 3 * u32::try_from(unit).ok().filter(|unit| *unit < 4)?, utc },
             )
         }
-        kind::DURATION => Type::Signed(8),
-        kind::TIME | kind::INTERVAL => Type::Unreadable(Content::Dates),
+        kind::DURATION => ArrowType::Signed(8),
+        kind::TIME | kind::INTERVAL => ArrowType::Unreadable(Content::Dates),
         kind::BINARY | kind::LARGE_BINARY | kind::FIXED_SIZE_BINARY | kind::BINARY_VIEW => {
-            Type::Unreadable(Content::Words)
+            ArrowType::Unreadable(Content::Words)
         }
-        _ => Type::Unreadable(Content::Other),
+        _ => ArrowType::Unreadable(Content::Other),
     })
 }
 
-fn integers(details: Flat) -> Option<Type> {
+fn integers(details: Flat) -> Option<ArrowType> {
     let (bits, is_signed) = (details.int(0)?, details.byte(1) != 0);
     let size = matches!(bits, 8 | 16 | 32 | 64).then_some(bits as usize / 8)?;
-    Some(if is_signed { Type::Signed(size) } else { Type::Unsigned(size) })
+    Some(if is_signed { ArrowType::Signed(size) } else { ArrowType::Unsigned(size) })
 }
 
 /// Which dictionary a column has, and the type of its places.
-fn dictionary_of(encoding: Flat) -> Option<(i64, Type)> {
-    Some((encoding.long(0), encoding.table(1).map_or(Some(Type::Signed(4)), integers)?))
+fn dictionary_of(encoding: Flat) -> Option<(i64, ArrowType)> {
+    Some((encoding.long(0), encoding.table(1).map_or(Some(ArrowType::Signed(4)), integers)?))
 }
 
-impl Layout {
+impl BufferCounts {
     fn add(&mut self, field: Flat, depth: usize) -> Option<()> {
         self.nodes += 1;
         if field.table(4).is_some() {

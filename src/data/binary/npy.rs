@@ -102,7 +102,7 @@ fn check_size(header: &NpyHeader, path: &Path) -> Result<(), String> {
             let NpyHeader { rows, columns, .. } = header;
             let why = if size < wanted { "it was cut off" } else { "something was appended to it" };
             Err(format!(
-                "it has {size} bytes, and {rows} rows of {columns} columns, as its header has it, need {wanted}: {why}"
+                "it has {size} bytes, but the {rows} rows of {columns} columns in its header need {wanted}: {why}"
             ))
         }
     }
@@ -133,7 +133,7 @@ impl TableSource for NpySource {
             Bytes::Rows(bytes) if most == 0 => {
                 if self.end == self.header.rows && !bytes.is_at_end()? {
                     let rows = self.header.rows;
-                    return Err(damaged(format!("bytes follow the {rows} rows that the header has")));
+                    return Err(damaged(format!("bytes follow the {rows} rows of its header")));
                 }
             }
             Bytes::Rows(bytes) => {
@@ -146,7 +146,7 @@ impl TableSource for NpySource {
             }
             Bytes::Columns { .. } if most == 0 => {}
             Bytes::Columns { file, count, part } => {
-                let place = Place { header: &self.header, row: self.row, rows: most };
+                let place = RowsByColumn { header: &self.header, row: self.row, rows: most };
                 place.take(file, part, (&self.numbers, &self.texts), chunk)?;
                 // The columns that are not chosen count as read too.
                 count.fetch_add((most * self.header.row_bytes()) as u64, Ordering::Relaxed);
@@ -165,13 +165,13 @@ impl TableSource for NpySource {
 }
 
 /// Some rows of an array whose columns follow each other.
-struct Place<'a> {
+struct RowsByColumn<'a> {
     header: &'a NpyHeader,
     row: u64,
     rows: usize,
 }
 
-impl Place<'_> {
+impl RowsByColumn<'_> {
     fn take(
         &self,
         file: &mut File,

@@ -47,13 +47,13 @@ pub(super) struct ParquetSource {
 /// How the values of a column are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ParquetKind {
-    type_: Type,
+    type_: ParquetType,
     /// The definition level of a value that is not missing.
     level: i16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Type {
+enum ParquetType {
     Signed,
     Unsigned,
     Float,
@@ -223,7 +223,7 @@ impl TableSource for ParquetSource {
     }
 }
 
-/// Has the crate read. It may panic at damaged bytes.
+/// Calls the parquet crate, which may panic on damaged bytes.
 fn guarded<T>(read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     read.unwrap_or_else(|_| Err(damaged("its bytes are damaged")))
@@ -266,51 +266,51 @@ fn columns_of(reader: &SerializedFileReader<File>) -> (Vec<Column>, Vec<Option<(
     }
     let column = |(i, value): (usize, &Option<(usize, ParquetKind)>)| {
         let content = value.map_or(Content::Other, |(_, kind)| kind.type_.content());
-        let has_text = value.is_some_and(|(_, kind)| !matches!(kind.type_, Type::Unreadable(_)));
+        let has_text = value.is_some_and(|(_, kind)| !matches!(kind.type_, ParquetType::Unreadable(_)));
         Column { name: fields[i].name().to_string(), content, has_text }
     };
     (values.iter().enumerate().map(column).collect(), values)
 }
 
-fn type_of(column: &ColumnDescPtr) -> Type {
+fn type_of(column: &ColumnDescPtr) -> ParquetType {
     use ConvertedType as Old;
     let old = column.converted_type();
     if let Some(scale) = decimal_scale(column) {
-        return Type::Decimal(scale);
+        return ParquetType::Decimal(scale);
     }
     match (column.physical_type(), column.logical_type_ref()) {
-        (Physical::BOOLEAN, _) => Type::Boolean,
-        (Physical::FLOAT | Physical::DOUBLE, _) => Type::Float,
-        (Physical::INT96, _) => Type::Unreadable(Content::Dates),
+        (Physical::BOOLEAN, _) => ParquetType::Boolean,
+        (Physical::FLOAT | Physical::DOUBLE, _) => ParquetType::Float,
+        (Physical::INT96, _) => ParquetType::Unreadable(Content::Dates),
         (Physical::INT32 | Physical::INT64, Some(LogicalType::Integer(int))) => match int.is_signed {
-            true => Type::Signed,
-            false => Type::Unsigned,
+            true => ParquetType::Signed,
+            false => ParquetType::Unsigned,
         },
         (Physical::INT32 | Physical::INT64, None) => match old {
-            Old::UINT_8 | Old::UINT_16 | Old::UINT_32 | Old::UINT_64 => Type::Unsigned,
-            Old::NONE | Old::INT_8 | Old::INT_16 | Old::INT_32 | Old::INT_64 => Type::Signed,
-            Old::DATE => Type::Moment(Unit::Days),
-            Old::TIMESTAMP_MILLIS => Type::Moment(Unit::Parts { digits: 3, utc: true }),
-            Old::TIMESTAMP_MICROS => Type::Moment(Unit::Parts { digits: 6, utc: true }),
-            _ => Type::Unreadable(Content::Dates),
+            Old::UINT_8 | Old::UINT_16 | Old::UINT_32 | Old::UINT_64 => ParquetType::Unsigned,
+            Old::NONE | Old::INT_8 | Old::INT_16 | Old::INT_32 | Old::INT_64 => ParquetType::Signed,
+            Old::DATE => ParquetType::Moment(Unit::Days),
+            Old::TIMESTAMP_MILLIS => ParquetType::Moment(Unit::Parts { digits: 3, utc: true }),
+            Old::TIMESTAMP_MICROS => ParquetType::Moment(Unit::Parts { digits: 6, utc: true }),
+            _ => ParquetType::Unreadable(Content::Dates),
         },
-        (Physical::INT32, Some(LogicalType::Date)) => Type::Moment(Unit::Days),
+        (Physical::INT32, Some(LogicalType::Date)) => ParquetType::Moment(Unit::Days),
         (Physical::INT64, Some(LogicalType::Timestamp(time))) => {
             let digits = match time.unit {
                 TimeUnit::MILLIS => 3,
                 TimeUnit::MICROS => 6,
                 TimeUnit::NANOS => 9,
             };
-            Type::Moment(Unit::Parts { digits, utc: time.is_adjusted_to_u_t_c })
+            ParquetType::Moment(Unit::Parts { digits, utc: time.is_adjusted_to_u_t_c })
         }
-        (_, Some(LogicalType::Unknown)) => Type::Unreadable(Content::Nothing),
-        (Physical::INT32 | Physical::INT64, Some(_)) => Type::Unreadable(Content::Dates),
-        (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Float16)) => Type::Half,
+        (_, Some(LogicalType::Unknown)) => ParquetType::Unreadable(Content::Nothing),
+        (Physical::INT32 | Physical::INT64, Some(_)) => ParquetType::Unreadable(Content::Dates),
+        (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Float16)) => ParquetType::Half,
         (Physical::BYTE_ARRAY, Some(LogicalType::String | LogicalType::Enum | LogicalType::Json)) => {
-            Type::Text
+            ParquetType::Text
         }
-        (Physical::BYTE_ARRAY, None) if matches!(old, Old::UTF8 | Old::ENUM | Old::JSON) => Type::Text,
-        (Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY, _) => Type::Unreadable(Content::Words),
+        (Physical::BYTE_ARRAY, None) if matches!(old, Old::UTF8 | Old::ENUM | Old::JSON) => ParquetType::Text,
+        (Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY, _) => ParquetType::Unreadable(Content::Words),
     }
 }
 
@@ -325,14 +325,18 @@ fn decimal_scale(column: &ColumnDescriptor) -> Option<i32> {
     fits.then_some(scale)
 }
 
-impl Type {
+impl ParquetType {
     fn content(self) -> Content {
         match self {
-            Type::Signed | Type::Unsigned | Type::Float | Type::Half | Type::Decimal(_) => Content::Numbers,
-            Type::Boolean => Content::Booleans,
-            Type::Text => Content::Words,
-            Type::Moment(_) => Content::Dates,
-            Type::Unreadable(content) => content,
+            ParquetType::Signed
+            | ParquetType::Unsigned
+            | ParquetType::Float
+            | ParquetType::Half
+            | ParquetType::Decimal(_) => Content::Numbers,
+            ParquetType::Boolean => Content::Booleans,
+            ParquetType::Text => Content::Words,
+            ParquetType::Moment(_) => Content::Dates,
+            ParquetType::Unreadable(content) => content,
         }
     }
 }
@@ -351,7 +355,7 @@ fn skip(reader: &mut ColumnReader, rows: usize) -> Result<usize, ParquetError> {
     }
 }
 
-/// Gives `rows` values of a column to `take`: those that are there converted, the others as `none`.
+/// Passes `rows` values of a column to `take`: values are converted, and missing ones are `none`.
 fn read_values<T: DataType, V: Clone>(
     reader: &mut ColumnReaderImpl<T>,
     level: i16,
@@ -399,30 +403,30 @@ fn read_numbers(
         (FloatColumnReader(reader), _) => {
             read_values(reader, level, rows, none, |value| f64::from(*value), take)
         }
-        (Int32ColumnReader(reader), Type::Unsigned) => {
+        (Int32ColumnReader(reader), ParquetType::Unsigned) => {
             read_values(reader, level, rows, none, |value| f64::from(*value as u32), take)
         }
-        (Int32ColumnReader(reader), Type::Decimal(scale)) => {
+        (Int32ColumnReader(reader), ParquetType::Decimal(scale)) => {
             read_values(reader, level, rows, none, |value| decimal(i128::from(*value), scale), take)
         }
         (Int32ColumnReader(reader), _) => {
             read_values(reader, level, rows, none, |value| f64::from(*value), take)
         }
-        (Int64ColumnReader(reader), Type::Unsigned) => {
+        (Int64ColumnReader(reader), ParquetType::Unsigned) => {
             read_values(reader, level, rows, none, |value| *value as u64 as f64, take)
         }
-        (Int64ColumnReader(reader), Type::Decimal(scale)) => {
+        (Int64ColumnReader(reader), ParquetType::Decimal(scale)) => {
             read_values(reader, level, rows, none, |value| decimal(i128::from(*value), scale), take)
         }
         (Int64ColumnReader(reader), _) => read_values(reader, level, rows, none, |value| *value as f64, take),
-        (FixedLenByteArrayColumnReader(reader), Type::Half) => {
+        (FixedLenByteArrayColumnReader(reader), ParquetType::Half) => {
             read_values(reader, level, rows, none, |value| half_of(value.as_bytes()), take)
         }
-        (FixedLenByteArrayColumnReader(reader), Type::Decimal(scale)) => {
+        (FixedLenByteArrayColumnReader(reader), ParquetType::Decimal(scale)) => {
             let number = |bytes: &[u8]| integer(bytes).map_or(f64::INFINITY, |value| decimal(value, scale));
             read_values(reader, level, rows, none, |value| number(value.as_bytes()), take)
         }
-        (ByteArrayColumnReader(reader), Type::Decimal(scale)) => {
+        (ByteArrayColumnReader(reader), ParquetType::Decimal(scale)) => {
             let number = |bytes: &[u8]| integer(bytes).map_or(f64::INFINITY, |value| decimal(value, scale));
             read_values(reader, level, rows, none, |value| number(value.as_bytes()), take)
         }
@@ -455,18 +459,18 @@ fn read_texts(reader: &mut ColumnReader, kind: ParquetKind, rows: usize) -> io::
         }
         (Int32ColumnReader(reader), type_) => {
             let text = |value: &i32| match type_ {
-                Type::Unsigned => (*value as u32).to_string(),
-                Type::Decimal(scale) => decimal_text(i128::from(*value), scale),
-                Type::Moment(unit) => iso(i64::from(*value), unit),
+                ParquetType::Unsigned => (*value as u32).to_string(),
+                ParquetType::Decimal(scale) => decimal_text(i128::from(*value), scale),
+                ParquetType::Moment(unit) => iso(i64::from(*value), unit),
                 _ => value.to_string(),
             };
             read_values(reader, level, rows, none, text, take)?;
         }
         (Int64ColumnReader(reader), type_) => {
             let text = |value: &i64| match type_ {
-                Type::Unsigned => (*value as u64).to_string(),
-                Type::Decimal(scale) => decimal_text(i128::from(*value), scale),
-                Type::Moment(unit) => iso(*value, unit),
+                ParquetType::Unsigned => (*value as u64).to_string(),
+                ParquetType::Decimal(scale) => decimal_text(i128::from(*value), scale),
+                ParquetType::Moment(unit) => iso(*value, unit),
                 _ => value.to_string(),
             };
             read_values(reader, level, rows, none, text, take)?;
@@ -474,7 +478,7 @@ fn read_texts(reader: &mut ColumnReader, kind: ParquetKind, rows: usize) -> io::
         (ByteArrayColumnReader(reader), type_) => {
             read_values(reader, level, rows, none, |value| text_of(value.as_bytes(), type_), take)?;
         }
-        (FixedLenByteArrayColumnReader(reader), Type::Half) => {
+        (FixedLenByteArrayColumnReader(reader), ParquetType::Half) => {
             read_values(reader, level, rows, none, |value| number(half_of(value.as_bytes())), take)?;
         }
         (FixedLenByteArrayColumnReader(reader), type_) => {
@@ -485,9 +489,9 @@ fn read_texts(reader: &mut ColumnReader, kind: ParquetKind, rows: usize) -> io::
     Ok(texts)
 }
 
-fn text_of(bytes: &[u8], type_: Type) -> String {
+fn text_of(bytes: &[u8], type_: ParquetType) -> String {
     match (type_, integer(bytes)) {
-        (Type::Decimal(scale), Some(value)) => decimal_text(value, scale),
+        (ParquetType::Decimal(scale), Some(value)) => decimal_text(value, scale),
         _ => String::from_utf8_lossy(bytes).into_owned(),
     }
 }

@@ -34,8 +34,9 @@ pub(in crate::data) struct BinaryTable {
     failed: Option<io::Error>,
     /// The columns in the file that make a row.
     positions: Vec<usize>,
-    /// Where these are among the columns that are read, how many of which there are.
+    /// The place of each of these among the columns that are read.
     picks: Vec<usize>,
+    /// The number of columns that are read.
     width: usize,
     /// Where the columns whose text is kept are among those that are read as text.
     kept: Vec<usize>,
@@ -89,7 +90,7 @@ impl BinaryTable {
             (shape, notices)
         };
         if !table.refill()? {
-            return Err(DataError::Empty { file: table.file });
+            return Err(DataError::Empty(table.file));
         }
         Ok((table, shape, notices))
     }
@@ -107,7 +108,7 @@ impl BinaryTable {
         let (positions, kept) = shape.find_in(&table.file, &names, named, width)?;
         table.start(&names, &positions, &kept, options)?;
         let is_empty = table.chunk.rows == 0 && table.failed.is_none();
-        let notice = is_empty.then(|| Notice::HeaderOnly { file: table.file.clone() });
+        let notice = is_empty.then(|| Notice::HeaderOnly(table.file.clone()));
         Ok((table, notice))
     }
 
@@ -119,7 +120,7 @@ impl BinaryTable {
         let rows = input.rows.map_or(0, |(from, _)| from);
         let source = format.open(input)?;
         if source.columns().is_empty() {
-            return Err(DataError::Empty { file });
+            return Err(DataError::Empty(file));
         }
         Ok(BinaryTable {
             file,

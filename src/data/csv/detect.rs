@@ -97,7 +97,7 @@ fn usual_width(records: &[ByteRecord]) -> Option<usize> {
 }
 
 /// The shape of a table.
-pub(super) struct Layout {
+pub(super) struct TextLayout {
     pub(super) delimiter: Delimiter,
     /// The header, if there is one.
     pub(super) header: Option<ByteRecord>,
@@ -107,7 +107,7 @@ pub(super) struct Layout {
     pub(super) rows: Vec<ByteRecord>,
 }
 
-impl Layout {
+impl TextLayout {
     /// Finds the shape of a sampled text. What is `Some` is not detected. A first line that contains all `known` names is a
     /// header.
     pub(super) fn detect(
@@ -115,7 +115,7 @@ impl Layout {
         delimiter: Option<u8>,
         has_header: Option<bool>,
         known: &[String],
-    ) -> Result<Layout, DataError> {
+    ) -> Result<TextLayout, DataError> {
         let delimiter = match delimiter {
             Some(byte) => Delimiter::forced(byte)?,
             None => Delimiter::detect(&sampled.sample),
@@ -132,7 +132,7 @@ impl Layout {
             Err(RecordError::Io(source)) => return Err(DataError::Read { file: file(), row: 0, source }),
         };
         if rows.is_empty() && sampled.complete {
-            return Err(DataError::Empty { file: file() });
+            return Err(DataError::Empty(file()));
         }
         let is_known = |first: &ByteRecord| {
             let cells: HashSet<&[u8]> = first.iter().map(<[u8]>::trim_ascii).collect();
@@ -150,7 +150,7 @@ impl Layout {
             (None, usual) => usual.unwrap_or(1),
         };
         rows.retain(|row| row.len() == width);
-        Ok(Layout { delimiter, header, width, rows })
+        Ok(TextLayout { delimiter, header, width, rows })
     }
 
     /// Whether the header could also be a row: some of its cells are numbers.

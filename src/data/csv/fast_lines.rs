@@ -2,7 +2,7 @@
 //! values where they are accepted. The csv crate reads all other lines, so the fast path never decides differently.
 
 use super::cell::{is_missing, parse_number};
-use super::number::{any_number, leading_number};
+use super::number::any_number;
 #[cfg(target_arch = "x86_64")]
 use super::simd_number;
 use crate::data::block::Block;
@@ -15,14 +15,14 @@ const NUMBERS_AT_A_TIME: usize = 512;
 /// Reads plain lines of one table.
 pub(super) struct PlainLines {
     delimiter: u8,
-    fields: Vec<Field>,
+    fields: Vec<PlainField>,
     /// Whether lines with missing values are plain.
     takes_gaps: bool,
 }
 
 /// What [`PlainLines::read`] has read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct PlainRead {
     /// The length of the lines in bytes.
     pub(super) bytes: usize,
     /// Whether a value is missing in them.
@@ -31,7 +31,7 @@ pub(super) struct Taken {
 
 /// A field of each line.
 #[derive(Clone, Copy)]
-struct Field {
+struct PlainField {
     /// The position in the row, or [`NOWHERE`] if the field is not read.
     place: usize,
     /// The byte after it.
@@ -47,7 +47,7 @@ impl<F: Fn(&[u8], usize, u8) -> Option<(f64, usize)>> Usual for F {}
 impl PlainLines {
     /// Lines of `width` fields, of which those at `positions` make a row; `None` if a position occurs twice.
     pub(super) fn new(delimiter: u8, width: usize, positions: &[usize]) -> Option<PlainLines> {
-        let mut fields = vec![Field { place: NOWHERE, end: delimiter }; width];
+        let mut fields = vec![PlainField { place: NOWHERE, end: delimiter }; width];
         fields.last_mut()?.end = b'\n';
         for (place, &position) in positions.iter().enumerate() {
             if std::mem::replace(&mut fields.get_mut(position)?.place, place) != NOWHERE {
@@ -65,7 +65,7 @@ impl PlainLines {
     /// Appends the rows of the first plain lines in `text`, at most `most`.
     ///
     /// The text must be whole lines.
-    pub(super) fn read(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
+    pub(super) fn read(&self, text: &[u8], block: &mut Block, most: usize) -> PlainRead {
         #[cfg(target_arch = "x86_64")]
         if simd_number::is_available() {
             // SAFETY: the machine has the instructions that the function was compiled for.
@@ -76,21 +76,21 @@ impl PlainLines {
     }
 
     /// [`read`](PlainLines::read) on any machine.
-    fn read_portably(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
-        self.read_lines(text, block, most, |text, at, end| leading_number(&text[at..], end))
+    fn read_portably(&self, text: &[u8], block: &mut Block, most: usize) -> PlainRead {
+        self.read_lines(text, block, most, |text, at, end| any_number(&text[at..], end))
     }
 
     /// [`read`](PlainLines::read) on machines with vector instructions.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-    fn read_simd(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
+    fn read_simd(&self, text: &[u8], block: &mut Block, most: usize) -> PlainRead {
         self.read_lines(text, block, most, simd_number::simd_number)
     }
 
     /// [`read`](PlainLines::read), with a function for numbers in the usual forms.
     #[inline(always)]
-    fn read_lines(&self, text: &[u8], block: &mut Block, most: usize, usual: impl Usual) -> Taken {
-        let mut taken = Taken::default();
+    fn read_lines(&self, text: &[u8], block: &mut Block, most: usize, usual: impl Usual) -> PlainRead {
+        let mut taken = PlainRead::default();
         let at_a_time = (NUMBERS_AT_A_TIME / block.columns()).max(1);
         let end = block.rows().saturating_add(most);
         while block.rows() < end {
@@ -195,9 +195,9 @@ mod tests {
         let mut lines = PlainLines::new(b',', 2, &[0, 1]).unwrap();
         lines.take_gaps();
         let text = b"1,2\n";
-        assert_eq!(lines.read(text, &mut block, 9), Taken { bytes: 4, met_gap: false });
+        assert_eq!(lines.read(text, &mut block, 9), PlainRead { bytes: 4, met_gap: false });
         let text = b",3\n NA ,nan\n4,inf\n";
-        assert_eq!(lines.read(text, &mut block, 9), Taken { bytes: 12, met_gap: true });
+        assert_eq!(lines.read(text, &mut block, 9), PlainRead { bytes: 12, met_gap: true });
         let bits: Vec<u64> = block.values().iter().map(|value| value.to_bits()).collect();
         assert_eq!(bits, [1.0, 2.0, f64::NAN, 3.0, f64::NAN, f64::NAN].map(f64::to_bits));
         let mut one = PlainLines::new(b',', 1, &[0]).unwrap();

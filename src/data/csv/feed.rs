@@ -8,8 +8,8 @@ use std::io::{self, Read};
 pub(super) const MAX_RECORD_BYTES: usize = 32 * 1024 * 1024;
 pub(super) const BUFFER: usize = 128 * 1024;
 
-/// A last line that the text does not have. It is a record of its own, unless the text ends inside a quotation, which the csv
-/// crate does not report.
+/// A line that is added after the text. It is a record of its own unless the text ends inside a quotation, which the csv crate
+/// does not report.
 pub(super) const END_MARK: &[u8] = b".";
 
 /// Gives out a text line by line, so that the csv crate buffers nothing past the end of a record, and gives out at most

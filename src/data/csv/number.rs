@@ -52,69 +52,8 @@ const EXACT_POWERS_OF_TEN: [f64; 23] = [
     1e19, 1e20, 1e21, 1e22,
 ];
 
-/// Bytes after the sign that [`leading_number`] looks at, without an exponent.
-const WINDOW: usize = 24;
-
 /// The number that `text` begins with, and its length in bytes, if the byte after it is `end`. `None` if this function cannot
-/// read it.
-///
-/// It reads numbers in the forms that most tables have: up to seven digits before the point, at most 19 digits in all, an
-/// exponent only after a point, and enough text after the number. [`any_number`] reads others.
-#[inline]
-pub(super) fn leading_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
-    let negative = text.first() == Some(&b'-');
-    let digits = if negative { &text[1..] } else { text };
-    let window = digits.first_chunk::<WINDOW>()?;
-    let first = eight_bytes(window, 0);
-    let whole = digit_count(first);
-    if whole == 8 {
-        return None;
-    }
-    if window[whole] != b'.' {
-        if whole == 0 || window[whole] != end {
-            return None;
-        }
-        return Some((signed(value_of(first, whole) as f64, negative), usize::from(negative) + whole));
-    }
-    // The eight bytes without the point.
-    let before = (1u64 << (8 * whole)) - 1;
-    let eight = first & before | eight_bytes(window, 1) & !before;
-    let mut count = digit_count(eight);
-    if count == 0 {
-        return None;
-    }
-    let mut w = value_of(eight, count);
-    if count == 8 {
-        // Numbers written to the last digit have 15 to 18 digits. Their number is not a branch: the processor would often
-        // mispredict it.
-        let eight = eight_bytes(window, 9);
-        let more = digit_count(eight);
-        if more > 0 {
-            w = w.wrapping_mul(POWERS_OF_TEN[more]).wrapping_add(value_of(eight, more));
-            count += more;
-        }
-        if more == 8 {
-            let four = four_bytes(window, 17);
-            let more = digit_count_of_four(four);
-            w = w.wrapping_mul(POWERS_OF_TEN[more]).wrapping_add(value_of_four(four, more));
-            count += more;
-        }
-    }
-    if count > MAX_DIGITS {
-        return None;
-    }
-    let mut q = whole as i64 - count as i64;
-    let mut length = usize::from(negative) + 1 + count;
-    if window[count + 1] != end {
-        let (exponent, more) = written_exponent(&text[length..], end)?;
-        q += exponent;
-        length += more;
-    }
-    Some((signed(scaled(w, q)?, negative), length))
-}
-
-/// The same as [`leading_number`] for numbers with any number of digits and any text after them. It is slower.
-#[inline(never)]
+/// read it: more than 19 digits, an exponent of more than three, or no number.
 pub(super) fn any_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
     let negative = *text.first()? == b'-';
     let begin = usize::from(negative);
@@ -167,17 +106,6 @@ fn all_digits(text: &[u8], begin: usize, mut w: u64) -> Option<(u64, usize)> {
 
 const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Eight bytes, the first in the lowest bits.
-#[inline]
-fn eight_bytes(window: &[u8; WINDOW], at: usize) -> u64 {
-    u64::from_le_bytes(window[at..at + 8].try_into().expect("eight bytes"))
-}
-
-#[inline]
-fn four_bytes(window: &[u8; WINDOW], at: usize) -> u32 {
-    u32::from_le_bytes(window[at..at + 4].try_into().expect("four bytes"))
-}
-
 const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 
 /// How many of eight bytes, from the lowest, are digits before one that is not.
@@ -198,23 +126,6 @@ fn value_of(bytes: u64, count: usize) -> u64 {
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
-}
-
-/// The same for four bytes.
-#[inline]
-fn digit_count_of_four(bytes: u32) -> usize {
-    const HIGH_BITS: u32 = u32::from_le_bytes([0x80; 4]);
-    const ABOVE_NINE: u32 = u32::from_le_bytes([0x7f - b'9'; 4]);
-    let others = (bytes.wrapping_add(ABOVE_NINE) | bytes.wrapping_sub(ZEROS as u32)) & HIGH_BITS;
-    (others.trailing_zeros() / 8) as usize
-}
-
-/// The value of the first `count` of four bytes, which are digits.
-#[inline]
-fn value_of_four(bytes: u32, count: usize) -> u64 {
-    let digits = (u64::from(bytes.wrapping_sub(ZEROS as u32)) << (32 - 8 * count)) as u32;
-    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff;
-    u64::from(pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0xffff)
 }
 
 /// How many zeros are at the beginning of a number.
@@ -289,12 +200,8 @@ mod tests {
 
     use super::*;
 
-    /// Reads a text, with enough after it to look ahead and without.
     fn number(text: &str) -> Option<(f64, usize)> {
-        let number = any_number(format!("{text},").as_bytes(), b',');
-        let quick = leading_number(format!("{text},{}", ".".repeat(WINDOW)).as_bytes(), b',');
-        assert!(quick.is_none() || quick == number, "{text}: {quick:?} {number:?}");
-        number
+        any_number(format!("{text},").as_bytes(), b',')
     }
 
     fn assert_same_bits(text: &str) {
@@ -319,22 +226,7 @@ mod tests {
         for text in "|-|.|-.|+1| 1|x|nan|inf|1e|1e+|1e99999|e5|12345678901234567890".split('|') {
             assert_eq!(number(text), None, "{text}");
         }
-        assert_eq!(leading_number(b"1.5\n", b'\n'), None, "too near the end");
         assert_eq!(number("1.5;2"), None, "the byte after the number");
-    }
-
-    #[test]
-    fn the_usual_forms_are_read_without_a_closer_look() {
-        let texts = "0 -12.5 .5 1234567 -1234567.125 1.25E-7 -6.190031619141795 \
-                     0.000947105800316";
-        for text in texts.split(' ') {
-            for text in [text.to_string(), format!("{:.18e}", text.parse::<f64>().unwrap())] {
-                let after = format!("{text}\n{}", "7".repeat(WINDOW));
-                let bits =
-                    leading_number(after.as_bytes(), b'\n').map(|(value, length)| (value.to_bits(), length));
-                assert_eq!(bits, Some((text.parse::<f64>().unwrap().to_bits(), text.len())), "{text}");
-            }
-        }
     }
 
     #[test]

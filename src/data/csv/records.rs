@@ -176,7 +176,7 @@ impl Records {
         std::mem::take(&mut self.met_gap)
     }
 
-    /// Has the csv crate read every record.
+    /// Makes the csv crate read every record.
     pub(super) fn disable_fast_path(&mut self) {
         self.reader.get_mut().several_lines = true;
     }

@@ -30,9 +30,9 @@ pub(super) struct Sampled {
 pub(super) fn take_sample(input: OpenInput, early: bool) -> Result<Sampled, DataError> {
     let OpenInput { name, gzip, reader, .. } = input;
     let mut rest = Lines::new(reader);
-    let mut taken = Taken { early, ..Taken::default() };
+    let mut taken = SampleBytes { early, ..SampleBytes::default() };
     let end = taken.take_from(&mut rest);
-    let Taken { mut bytes, enough, .. } = taken;
+    let SampleBytes { mut bytes, enough, .. } = taken;
     let judged = &bytes[..enough.unwrap_or(bytes.len())];
     refuse_other_formats(&name, judged)?;
     let whole_lines = judged.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
@@ -44,7 +44,7 @@ pub(super) fn take_sample(input: OpenInput, early: bool) -> Result<Sampled, Data
         // Without rows the columns are unknown, so a failure right after the header is an error now.
         Err(error) if line_count(&bytes) < 2 => return Err(OpenInput::failed(&name, gzip, 0, error)),
         Err(error) => Some(error),
-        Ok(true) if bytes.trim_ascii().is_empty() => return Err(DataError::Empty { file: name }),
+        Ok(true) if bytes.trim_ascii().is_empty() => return Err(DataError::Empty(name)),
         Ok(false) if bytes.len() >= MAX_RECORD_BYTES && line_count(&bytes) < 2 => {
             return Err(DataError::TooLarge { file: name, row: 0, what: "a line of more than 32 MiB" });
         }
@@ -56,7 +56,7 @@ pub(super) fn take_sample(input: OpenInput, early: bool) -> Result<Sampled, Data
 
 /// What was read for the sample. The sample depends on the text, not on the pieces in which it arrives.
 #[derive(Default)]
-struct Taken {
+struct SampleBytes {
     /// Whether the first row is enough.
     early: bool,
     bytes: Vec<u8>,
@@ -68,7 +68,7 @@ struct Taken {
     enough: Option<usize>,
 }
 
-impl Taken {
+impl SampleBytes {
     /// Reads until the sample is large enough. Returns true at the end of the input.
     fn take_from(&mut self, reader: &mut impl Read) -> io::Result<bool> {
         let mut chunk = vec![0; SAMPLE_BYTES];
@@ -128,7 +128,7 @@ impl Read for Failing {
 fn refuse_other_formats(name: &str, bytes: &[u8]) -> Result<(), DataError> {
     let file = || name.to_string();
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Err(DataError::Utf16 { file: file() });
+        return Err(DataError::Utf16(file()));
     }
     // A name of a column may begin so, but has no zero bytes.
     if bytes.starts_with(b"PARE") && bytes.contains(&0) {
@@ -152,17 +152,17 @@ fn refuse_other_formats(name: &str, bytes: &[u8]) -> Result<(), DataError> {
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if is_model(bytes) {
-        return Err(DataError::Model { file: file() });
+        return Err(DataError::Model(file()));
     }
     let start: Vec<u8> = bytes.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(2).collect();
     if matches!(start.as_slice(), [b'{', b'"' | b'}'] | [b'[', b'{' | b'[']) {
-        return Err(DataError::Json { file: file() });
+        return Err(DataError::Json(file()));
     }
     let mut lines =
         bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     // ARFF files may open with comments.
     if lines.find(|line| !line.starts_with(b"%")).is_some_and(|line| line.starts_with(b"@")) {
-        return Err(DataError::Arff { file: file() });
+        return Err(DataError::Arff(file()));
     }
     Ok(())
 }

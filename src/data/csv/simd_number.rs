@@ -1,5 +1,5 @@
 //! The numbers of plain lines by vector instructions: all digits of a number at once, without a branch that depends on their
-//! number. It needs a third of the instructions of [`leading_number`](super::number::leading_number).
+//! number.
 //!
 //! The functions here are inlined into one that is compiled for the instructions they use, and that runs only on machines that
 //! have them. This makes every intrinsic sound.

@@ -3,7 +3,7 @@
 use csv::ByteRecord;
 
 use super::cell::{is_missing, parse_number, shown, why_bad};
-use super::detect::{Delimiter, Layout};
+use super::detect::{Delimiter, TextLayout};
 use super::fast_lines::PlainLines;
 use super::records::{RecordError, Records, line_ends};
 use super::sample::{Sampled, take_sample};
@@ -70,16 +70,16 @@ impl TextTable {
             Some(expected) if options.follow && expected.named => expected.of_data().names,
             _ => Vec::new(),
         };
-        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, &known)?;
+        let layout = TextLayout::detect(&sampled, options.delimiter, options.has_header, &known)?;
         if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
-            return Err(DataError::HeaderOnly { file: sampled.name });
+            return Err(DataError::HeaderOnly(sampled.name));
         }
         let names = names_of(&layout);
         let samples = layout.column_samples();
         let has_header = layout.header.is_some();
         let (shape, mut notices) = TableShape::choose(&sampled.name, &names, has_header, &samples, options)?;
         if options.has_header.is_none() && layout.header_holds_numbers() {
-            notices.push(Notice::HeaderWithNumbers { file: sampled.name.clone() });
+            notices.push(Notice::HeaderWithNumbers(sampled.name.clone()));
         }
         let (positions, kept) = (shape.positions.clone(), shape.kept.1.clone());
         Ok((TextTable::start(sampled, &layout, positions, kept, options)?, shape, notices))
@@ -93,17 +93,17 @@ impl TextTable {
     ) -> Result<(TextTable, Option<Notice>), DataError> {
         let sampled = take_sample(input, options.follow)?;
         let known: &[String] = if shape.of_data.named { &shape.of_data.names } else { &[] };
-        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
+        let layout = TextLayout::detect(&sampled, options.delimiter, options.has_header, known)?;
         let (positions, kept) =
             shape.find_in(&sampled.name, &names_of(&layout), layout.header.is_some(), layout.width)?;
         let is_empty = layout.rows.is_empty() && sampled.complete;
-        let notice = is_empty.then(|| Notice::HeaderOnly { file: sampled.name.clone() });
+        let notice = is_empty.then(|| Notice::HeaderOnly(sampled.name.clone()));
         Ok((TextTable::start(sampled, &layout, positions, kept, options)?, notice))
     }
 
     fn start(
         sampled: Sampled,
-        layout: &Layout,
+        layout: &TextLayout,
         positions: Vec<usize>,
         kept: Vec<usize>,
         options: &ReadOptions,
@@ -285,7 +285,7 @@ impl RowTable for TextTable {
     }
 }
 
-fn names_of(layout: &Layout) -> Names {
+fn names_of(layout: &TextLayout) -> Names {
     match &layout.header {
         Some(header) => Names::from_header(header),
         None => Names::by_position(layout.width),

@@ -9,39 +9,37 @@ impl DataError {
     pub fn remedies(&self) -> Vec<Remedy> {
         let drop = |column: &String| Remedy::DropColumns(vec![column.clone()]);
         match self {
-            DataError::Model { .. } => vec![Remedy::UseAsModel],
+            DataError::Model(_) => vec![Remedy::UseAsModel],
             DataError::UnknownName { .. } => vec![Remedy::ChooseDataSet],
             DataError::NoInputs => vec![Remedy::NameInput],
-            DataError::NotDealt { .. } => vec![Remedy::WriteToFile],
+            DataError::NotDealt(_) => vec![Remedy::WriteToFile],
             DataError::CannotCut { files, .. } => {
                 vec![Remedy::Unpack, Remedy::GiveMoreFiles, Remedy::MaxShards(*files)]
             }
-            DataError::Missing { .. } | DataError::NoMatch { .. } => vec![Remedy::CheckPath],
-            DataError::Directory { .. } => vec![Remedy::NameFiles],
-            DataError::Utf16 { .. } => vec![Remedy::ConvertToUtf8],
+            DataError::Missing(_) | DataError::NoMatch(_) => vec![Remedy::CheckPath],
+            DataError::Directory(_) => vec![Remedy::NameFiles],
+            DataError::Utf16(_) => vec![Remedy::ConvertToUtf8],
             DataError::Binary { .. } => vec![Remedy::GiveReadableFormat],
             DataError::NeedsFeature { feature, .. } => {
                 vec![Remedy::BuildWithFeature(feature), Remedy::SaveAsCsv]
             }
             DataError::NotFollowed { .. } => vec![Remedy::GiveLines],
             DataError::NoText { .. } => vec![Remedy::LeaveOutColumns],
-            DataError::Arff { .. } => vec![Remedy::StripArffLines],
-            DataError::Json { .. } => vec![Remedy::SaveAsCsv],
+            DataError::Arff(_) => vec![Remedy::StripArffLines],
+            DataError::Json(_) => vec![Remedy::SaveAsCsv],
             DataError::DecimalComma { column, cell, .. } => {
                 vec![Remedy::WriteDecimalPoints { separators: cell.contains('.') }, drop(column)]
             }
             DataError::ThousandsComma { column, .. } => vec![Remedy::RemoveSeparators, drop(column)],
             DataError::HeaderWidth { .. } => vec![Remedy::CorrectHeader],
             DataError::AmbiguousColumn { .. } => vec![Remedy::ChooseByNumber],
-            DataError::HeaderMissing { .. }
-            | DataError::HeaderUnexpected { .. }
-            | DataError::FieldCount { .. } => {
+            DataError::HeaderMissing(_) | DataError::HeaderUnexpected(_) | DataError::FieldCount { .. } => {
                 vec![Remedy::GiveSameColumns]
             }
             DataError::Gzip { .. } => vec![Remedy::FetchAgain],
             DataError::TooLarge { .. } => vec![Remedy::LookForQuote],
             DataError::Quotation { .. } => vec![Remedy::RemoveQuotationMark],
-            DataError::AllColumnsDropped { .. } | DataError::NeededColumn { .. } => {
+            DataError::AllColumnsDropped(_) | DataError::NeededColumn(_) => {
                 vec![Remedy::DropFewerColumns]
             }
             DataError::NoNumbers { is_text: true, .. } => vec![Remedy::SetDelimiter, Remedy::ChooseColumns],

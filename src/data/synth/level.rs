@@ -43,33 +43,3 @@ impl TrueLevel {
         (self.errors / self.rows().max(1) as f64).max(0.0)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::SynthSpec;
-    use super::*;
-    use crate::data::RowSource;
-
-    #[test]
-    fn two_round_clusters_overlap_as_theory_says() {
-        let spec = SynthSpec {
-            k: 2,
-            dim: 3,
-            separation: 2.0,
-            condition: 1.0,
-            weight_skew: 0.0,
-            ..SynthSpec::default()
-        };
-        let synth = Synth::new(spec).unwrap();
-        let mut block = Block::new(3);
-        let mut rows = synth.test(100_000);
-        let mut level = TrueLevel::default();
-        while rows.read_block(&mut block, 5000).unwrap() {
-            level.add(&synth, &block);
-        }
-        assert_eq!(level.rows(), 100_000);
-        // Φ(−1)
-        assert!((level.bayes_error() - 0.158_655).abs() < 0.003, "{}", level.bayes_error());
-        assert!(level.standard_error() > 0.0 && level.standard_error() < 0.01);
-    }
-}

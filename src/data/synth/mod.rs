@@ -195,11 +195,11 @@ impl SynthSpec {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Synth(Arc<Plan>);
+pub struct Synth(Arc<SynthPlan>);
 
 /// All that drawing needs.
 #[derive(Debug, Clone)]
-struct Plan {
+struct SynthPlan {
     spec: SynthSpec,
     columns: ColumnNames,
     truth: GaussianMixture,
@@ -230,7 +230,7 @@ impl Synth {
             total
         };
         let cumulative = truth.weights().iter().map(&mut add).collect();
-        Ok(Synth(Arc::new(Plan { spec, columns, truth, travel, cumulative })))
+        Ok(Synth(Arc::new(SynthPlan { spec, columns, truth, travel, cumulative })))
     }
 
     /// The specification.
@@ -277,28 +277,5 @@ impl Synth {
     /// Gaussians in a cluster.
     fn layers(&self) -> usize {
         self.spec().tails.layers().len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_out_of_range_are_refused_with_their_value() {
-        let refused = |spec: SynthSpec| Synth::new(spec).unwrap_err().to_string();
-        let good = SynthSpec::default;
-        assert_eq!(
-            refused(SynthSpec { k: 0, ..good() }),
-            "the number of clusters must be at least 1, this one is 0"
-        );
-        assert!(refused(SynthSpec { dim: 0, ..good() }).contains("columns"));
-        assert!(refused(SynthSpec { rows: 0, ..good() }).contains("rows"));
-        assert!(refused(SynthSpec { separation: -1.0, ..good() }).contains("separation"));
-        assert!(refused(SynthSpec { condition: 0.5, ..good() }).contains("condition"));
-        assert!(refused(SynthSpec { weight_skew: f64::NAN, ..good() }).contains("weight skew"));
-        assert!(refused(SynthSpec { drift: f64::INFINITY, ..good() }).contains("drift"));
-        assert!(refused(SynthSpec { k: 1 << 40, dim: 1 << 20, ..good() }).contains("fewer"));
-        assert!(Synth::with_columns(good(), ["a"]).is_err());
     }
 }

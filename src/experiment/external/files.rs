@@ -25,6 +25,11 @@ impl<'a> FoldFiles<'a> {
         self.folder.join("train.csv")
     }
 
+    /// The weight of each training row, one in each line.
+    pub fn weights(&self) -> PathBuf {
+        self.folder.join("weights.txt")
+    }
+
     /// Rows to score.
     pub fn test(&self) -> PathBuf {
         self.folder.join("test.csv")
@@ -61,20 +66,38 @@ impl<'a> FoldFiles<'a> {
         write_csv(&self.train(), names, rows)
     }
 
+    /// Writes the weights of the training rows, which are 1 if they have none.
+    pub fn write_weights(&self, weights: Option<&[f64]>, rows: usize) -> io::Result<()> {
+        write_lines(&self.weights(), (0..rows).map(|row| weights.map_or(1.0, |weights| weights[row])))
+    }
+
     /// Writes the rows to score.
     pub fn write_test(&self, names: &[String], rows: ArrayView2<f64>) -> io::Result<()> {
         write_csv(&self.test(), names, rows)
     }
 }
 
-/// Writes a header and rows. Each number has the fewest digits that give it back exactly.
-fn write_csv(path: &Path, names: &[String], rows: ArrayView2<f64>) -> io::Result<()> {
+/// Writes one number in each line.
+pub(in crate::experiment) fn write_lines(path: &Path, numbers: impl Iterator<Item = f64>) -> io::Result<()> {
+    let mut file = create(path)?;
+    for number in numbers {
+        writeln!(file, "{number:?}")?;
+    }
+    file.flush()
+}
+
+fn create(path: &Path) -> io::Result<BufWriter<File>> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     // Others need not read the rows.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = BufWriter::new(options.open(path)?);
+    Ok(BufWriter::new(options.open(path)?))
+}
+
+/// Writes a header and rows. Each number has the fewest digits that give it back exactly.
+fn write_csv(path: &Path, names: &[String], rows: ArrayView2<f64>) -> io::Result<()> {
+    let mut file = create(path)?;
     let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
     writeln!(file, "{}", names.join(","))?;
     for row in rows.outer_iter() {

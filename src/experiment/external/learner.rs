@@ -27,6 +27,8 @@ pub struct ExternalLearner {
 pub enum Placeholder {
     /// The file of training rows.
     Train,
+    /// The file of the weights of the training rows.
+    Weights,
     /// The file of rows to score.
     Test,
     /// The file to write scores to.
@@ -45,15 +47,16 @@ pub enum Placeholder {
 
 impl Placeholder {
     /// All of them.
-    pub const ALL: [Placeholder; 8] = {
+    pub const ALL: [Placeholder; 9] = {
         use Placeholder::*;
-        [Train, Test, Scores, Model, K, ChosenK, Seed, Columns]
+        [Train, Weights, Test, Scores, Model, K, ChosenK, Seed, Columns]
     };
 
     /// Its text in a command.
     pub fn text(self) -> &'static str {
         match self {
             Placeholder::Train => "{train}",
+            Placeholder::Weights => "{weights}",
             Placeholder::Test => "{test}",
             Placeholder::Scores => "{scores}",
             Placeholder::Model => "{model}",
@@ -84,6 +87,11 @@ impl ExternalLearner {
     /// Whether it chooses K: its command does not ask for one.
     pub fn learns_k(&self) -> bool {
         !Placeholder::K.is_in(&self.command)
+    }
+
+    /// Whether it learns weights of rows: its command asks for them.
+    pub fn takes_weights(&self) -> bool {
+        Placeholder::Weights.is_in(&self.command)
     }
 
     /// What is wrong with it, if anything.
@@ -139,6 +147,7 @@ impl Placeholders<'_> {
         {
             let value = match placeholder {
                 Placeholder::Train => path(files.train()),
+                Placeholder::Weights => path(files.weights()),
                 Placeholder::Test => path(files.test()),
                 Placeholder::Scores => path(files.scores()),
                 Placeholder::Model => path(files.model()),

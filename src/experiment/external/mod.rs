@@ -7,6 +7,7 @@ mod launch;
 mod learner;
 
 pub use files::FoldFiles;
+pub(super) use files::write_lines;
 pub use folder::remove_abandoned_folder;
 pub(super) use folder::remove_abandoned_folders;
 pub use launch::{Launcher, Usage};
@@ -23,6 +24,8 @@ use files::read_scores;
 use folder::JobFolder;
 use launch::Launch;
 use learner::Placeholders;
+
+use crate::learn::WeightedRows;
 
 /// The version of the protocol between a comparison and a learner.
 pub const PROTOCOL: u32 = 1;
@@ -175,7 +178,7 @@ impl Job<'_> {
     /// Learns `train` and scores `test`. `check` asks for the integral of the density too, if there are few columns.
     pub fn run(
         &self,
-        train: ArrayView2<f64>,
+        WeightedRows { rows: train, weights }: WeightedRows,
         test: ArrayView2<f64>,
         check: bool,
     ) -> Result<Scored, Unscored> {
@@ -184,6 +187,9 @@ impl Job<'_> {
         let folder = JobFolder::new().map_err(no_file)?;
         let files = FoldFiles::new(folder.path());
         files.write_train(self.names, train).map_err(no_file)?;
+        if self.learner.takes_weights() {
+            files.write_weights(weights, train.nrows()).map_err(no_file)?;
+        }
         let check = check && train.ncols() <= MAX_INTEGRATED;
         // A command that learns and scores at once gets all rows to score at once.
         let integral = check.then(|| Integral::new(train, self.seed)).flatten();

@@ -1,7 +1,5 @@
 //! The starts that learners of one trial share.
 
-use ndarray::s;
-
 use super::{Trial, timed};
 use crate::experiment::contender::Structure;
 use crate::learn::{LearnError, Start, blind_start, blind_start_rows, default_start_rows, fit_start};
@@ -32,20 +30,20 @@ impl Trial<'_> {
     }
 
     fn make_starts(&self, is_blind: bool) -> Result<Starts, LearnError> {
-        let train = self.split.train.view();
+        let train = self.split.training();
         let wanted = match is_blind {
-            true => blind_start_rows(train.ncols()),
-            false => default_start_rows(self.k, train.ncols()),
+            true => blind_start_rows(train.rows.ncols()),
+            false => default_start_rows(self.k, train.rows.ncols()),
         };
         let supposed = self.plan.settings.blind_prior;
         let fit = |most: usize| {
-            let rows = train.slice(s![..most.min(wanted), ..]);
+            let rows = train.part(0..most.min(wanted));
             match is_blind {
                 true => blind_start(rows, self.k, self.seed, (supposed, CovarianceType::Full)),
                 false => fit_start(rows, self.k, self.seed),
             }
         };
-        let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
+        let (all, seconds) = timed(self.plan.repeat, || fit(train.rows.nrows()))?;
         // If there are enough rows for each start, they are all the same.
         let other = |most: usize| if wanted <= most { Ok(all.clone()) } else { fit(most) };
         let (fitting, half) = (other(self.split.fitting_rows)?, other(self.half())?);

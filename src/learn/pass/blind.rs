@@ -1,12 +1,11 @@
 //! The blind start: what a learner without a buffer can begin from.
 
-use ndarray::ArrayView2;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::dist::{Gaussian, GaussianMixture};
-use crate::learn::{LearnError, Start, fit_start, prior_with_means};
+use crate::learn::{LearnError, Start, WeightedRows, fit_start, prior_with_means};
 use crate::linalg::CovarianceType;
 
 /// The number of rows that a blind start looks at: a few more than a covariance needs.
@@ -34,14 +33,16 @@ impl Default for BlindPrior {
 /// covariance of the first few rows, and whose covariances are a fraction of theirs. Uses the first [`blind_start_rows`] rows.
 ///
 /// The paper does not say how it starts. This is the least that a learner in one pass can do.
-pub fn blind_start(
-    rows: ArrayView2<f64>,
+pub fn blind_start<'a>(
+    rows: impl Into<WeightedRows<'a>>,
     k: usize,
     seed: u64,
     (supposed, kind): (BlindPrior, CovarianceType),
 ) -> Result<Start, LearnError> {
+    let WeightedRows { rows, weights } = rows.into();
     let few = blind_start_rows(rows.ncols()).min(rows.nrows());
-    let single = fit_start(rows.slice(ndarray::s![..few, ..]), 1, seed)?;
+    let first = rows.slice(ndarray::s![..few, ..]);
+    let single = fit_start(WeightedRows { rows: first, weights: weights.map(|w| &w[..few]) }, 1, seed)?;
     let mut covariance = single.mixture.components()[0].covariance().of_kind(kind);
     covariance.scale_by(supposed.spread);
     let (means, _) = single.mixture.sample(k, &mut ChaCha8Rng::seed_from_u64(seed));

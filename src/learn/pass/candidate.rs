@@ -318,14 +318,16 @@ impl Candidate {
 }
 
 impl Candidate {
-    /// The validation rows that are learned at the end of the stream, and the number of those that are not. With K learned, a
-    /// few rows far from all components would ruin one of them, because no search follows that could give them their own.
+    /// The validation rows that are learned at the end of the stream, and the number of those that are not. A few rows far from
+    /// all components would ruin one of them, because no search follows that could give them their own. A single component
+    /// has to hold all rows, and with K given so do the components of a short stream.
     fn rows_to_learn_last(&self, mixture: &GaussianMixture, kept: &KeptRows) -> (RowBuffer, u64) {
         let rows = kept.validation_rows(mixture.dim());
         let (level, count) = (self.schedule().level(), rows.count());
-        let scores = match self.size {
-            Size::Learned { .. } if level.is_finite() => whole_scores(mixture, kept.validation()),
-            _ => Default::default(),
+        let may = !matches!(self.size, Size::Given(k) if k == 1 || kept.learned() < LONG_STREAM);
+        let scores = match may && level.is_finite() {
+            true => whole_scores(mixture, kept.validation()),
+            false => Default::default(),
         };
         let is_far = |i: usize| scores.get(i).is_some_and(|&score| score < level);
         let far = (0..count).filter(|&i| is_far(i)).count();
@@ -397,6 +399,7 @@ fn revised(
         size: candidate.size,
         adjusts: reason == Reason::Misfit,
         noise: Some(schedule.level()).filter(|level| spare_none && level.is_finite()),
+        alert: schedule.is_alert(rows),
     };
     let revision = reviser.revise(&current, &mut identifiers, task);
     let mut record = RevisionRecord {
@@ -436,6 +439,8 @@ fn revised(
     RevisedCandidate { algorithm, learned, identifiers, record, prior_rows, health }
 }
 
+/// A stream of as many rows can leave out a few of them.
+const LONG_STREAM: u64 = 20_000;
 /// At most one in this many validation rows may be left out at the end of a stream.
 const FEW_VALIDATION_ROWS: usize = 100;
 /// Kept rows that the level of low density is computed from.

@@ -363,7 +363,7 @@ impl FitSettings {
         let obmm = match self.algorithm {
             Algorithm::Obmm(settings) => settings,
             Algorithm::Odmm(settings) => settings.obmm,
-            Algorithm::Oem(_) => ObmmSettings::default(),
+            _ => ObmmSettings::default(),
         };
         let what = match obmm {
             _ if self.covariance.is_full() => return Ok(()),

@@ -3,11 +3,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use ndarray::ArrayView2;
-
 use crate::dist::{GaussianMixture, Posterior};
-use crate::learn::structure::{Effort, Finder, PriorStrength, RIDGE, ScaledRows, Size};
-use crate::learn::{LearnError, prior_around};
+use crate::learn::structure::{Effort, Finder, PriorStrength, RIDGE, Size};
+use crate::learn::{LearnError, WeightedRows, prior_around};
 use crate::linalg::{CovarianceType, MAX_EXACT};
 use crate::stats::ColumnSummary;
 
@@ -58,10 +56,11 @@ pub(in crate::learn) fn start_rows_of(kind: CovarianceType, k: usize, dim: usize
     wanted.max(5000)
 }
 
-/// Fits a mixture of `k` components to the first rows.
-pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
+/// Fits a mixture of `k` components to the first rows. Weights must be above 0.
+pub fn fit_start<'a>(rows: impl Into<WeightedRows<'a>>, k: usize, seed: u64) -> Result<Start, LearnError> {
     let never = AtomicBool::new(false);
-    let rows = ScaledRows::new(rows, 1, CovarianceType::Full)?;
+    let weighted = rows.into();
+    let rows = weighted.scaled(1, CovarianceType::Full)?;
     let (size, limits, prior) = (Size::Given(k), Effort::Default.limits(), PriorStrength::Auto);
     let (found, _) = Finder {
         kind: CovarianceType::Full,
@@ -76,7 +75,8 @@ pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, Le
     .find(&rows.blocks);
     let floor = rows.columns().iter().map(variance_floor).collect();
     let count = rows.rows();
-    Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: count as u64, weight: count as f64 })
+    let weight = weighted.weights.map_or(count as f64, |weights| weights.iter().sum());
+    Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: count as u64, weight })
 }
 
 /// Estimates the minutes that a start takes on one core, within a factor of three, if it takes long. Then both searches

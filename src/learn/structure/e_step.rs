@@ -3,7 +3,9 @@
 
 use rayon::prelude::*;
 
+use super::reservoir::uniform;
 use crate::dist::{BlockScorer, GaussianMixture, most_probable};
+use crate::hash::mix_bits;
 use crate::linalg::CovarianceType;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
 
@@ -198,6 +200,31 @@ impl Assigned {
 
 /// The most probable component of each row, and the row's log-density.
 pub(super) fn label(rows: &RowBlocks, mixture: &GaussianMixture) -> (Vec<usize>, Vec<f64>) {
+    let of_row = |scorer: &BlockScorer, _: usize, r: usize| {
+        let shares = (0..mixture.k()).map(|j| scorer.responsibilities(j)[r]);
+        (most_probable(shares).0, scorer.log_densities()[r])
+    };
+    each_row(rows, mixture, of_row).into_iter().unzip()
+}
+
+/// A component for each row, drawn with the probabilities of its responsibilities.
+pub(super) fn draw(rows: &RowBlocks, mixture: &GaussianMixture, seed: u64) -> Vec<usize> {
+    each_row(rows, mixture, |scorer, row, r| {
+        let mut left = uniform(mix_bits(seed ^ mix_bits(row as u64)));
+        let is_drawn = |j: &usize| {
+            left -= scorer.responsibilities(*j)[r];
+            left < 0.0
+        };
+        (0..mixture.k()).find(is_drawn).unwrap_or(mixture.k() - 1)
+    })
+}
+
+/// What `of_row` says of each row, given the scores of its block, its index, and its place in the block.
+fn each_row<T: Send>(
+    rows: &RowBlocks,
+    mixture: &GaussianMixture,
+    of_row: impl Fn(&BlockScorer, usize, usize) -> T + Sync,
+) -> Vec<T> {
     let scorer = BlockScorer::of_ordered(mixture);
     let of_group = |group: std::ops::Range<usize>| {
         let mut scorer = scorer.clone();
@@ -205,13 +232,10 @@ pub(super) fn label(rows: &RowBlocks, mixture: &GaussianMixture) -> (Vec<usize>,
         for i in group {
             let (block, filled) = rows.block(i);
             scorer.score_block(mixture, &block, filled);
-            for (r, log_density) in scorer.log_densities().iter().enumerate() {
-                let shares = (0..mixture.k()).map(|j| scorer.responsibilities(j)[r]);
-                found.push((most_probable(shares).0, *log_density));
-            }
+            found.extend((0..filled).map(|r| of_row(&scorer, i * BLOCK + r, r)));
         }
         found
     };
-    let found: Vec<Vec<(usize, f64)>> = groups(rows).into_par_iter().map(of_group).collect();
-    found.into_iter().flatten().unzip()
+    let found: Vec<Vec<T>> = groups(rows).into_par_iter().map(of_group).collect();
+    found.into_iter().flatten().collect()
 }

@@ -17,6 +17,7 @@ mod find;
 mod history;
 mod kmeans;
 mod log_odds;
+mod look;
 mod m_step;
 mod merge;
 mod misfit;

@@ -448,7 +448,7 @@ fn random(seed: u64, row: u64, purpose: u64) -> u64 {
 }
 
 /// A number from 0 to below 1.
-fn uniform(random: u64) -> f64 {
+pub(super) fn uniform(random: u64) -> f64 {
     (random >> 11) as f64 * (-53f64).exp2()
 }
 

@@ -2,6 +2,7 @@
 
 mod rows;
 mod unmoved;
+mod unsearched;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use ndarray::ArrayView2;
 
 pub(in crate::learn) use rows::search_rows;
 use rows::weighted_rows;
+pub(super) use unmoved::divergence;
 use unmoved::unmoved;
 
 use super::covariance_prior::{PriorStrength, Strength};
@@ -89,6 +91,8 @@ pub(in crate::learn) struct Task {
     pub adjusts: bool,
     /// The log-density of noise in the units of the data, if any. Rows of a lower density belong to no component.
     pub noise: Option<f64>,
+    /// Whether rows may be of a new kind, so that the search is made in any case.
+    pub alert: bool,
 }
 
 /// A revision: its result and its moves.
@@ -245,6 +249,9 @@ impl<'a> Reviser<'a> {
         task: Task,
     ) -> Revision {
         let current = self.rows.scale(current);
+        if let Some(fit) = self.fit_if_nothing_gains(&current, task) {
+            return self.unsearched(&current, &fit, task);
+        }
         let noise = task.noise.map(|noise| noise + self.rows.log_jacobian());
         let some = self.informative_rows(&current, task.size);
         let rows = some.as_ref().unwrap_or(&self.rows.blocks);

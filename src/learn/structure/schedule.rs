@@ -266,6 +266,11 @@ impl Schedule {
         self.novel || rows < self.quiet_until
     }
 
+    /// Whether there was novelty or misfit that revisions still look after. Few of the kept rows may be of the new kind.
+    pub(in crate::learn) fn is_alert(&self, rows: u64) -> bool {
+        self.is_novel(rows) || self.misfit || self.look > 0
+    }
+
     /// Whether this is valid for a pass over `rows` rows.
     pub(crate) fn is_sound(&self, rows: u64) -> bool {
         self.last <= rows

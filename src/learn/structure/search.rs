@@ -60,7 +60,7 @@ const CYCLES: usize = 4;
 /// A split alone is tried if it gains more than this fraction of its price, because EM increases the gain.
 const PROMISING: f64 = 0.7;
 /// A merge alone is tried if it loses less than this many times its price, because EM reduces the loss.
-const AFFORDABLE: f64 = 3.0;
+pub(super) const AFFORDABLE: f64 = 3.0;
 
 impl Search<'_> {
     /// EM with the search's prior.

@@ -224,26 +224,11 @@ impl Whitened {
     /// The direction in which the rows have the lightest tails, because two separate clusters have lighter tails than a
     /// Gaussian. It is the eigenvector of the smallest eigenvalue of `E[|z|² z zᵀ]`.
     fn flattest_axis(&self) -> Array1<f64> {
-        let dim = self.rows.dim();
-        let mut moments = Moments::new(dim);
-        let (origin, mut weights) = (vec![0.0; dim], [0.0; BLOCK]);
-        for (i, (block, _)) in self.rows.iter().enumerate() {
-            square_distances(&block, &origin, &mut weights);
-            for (weight, of_row) in weights.iter_mut().zip(self.rows.weights(i)) {
-                // The limit keeps a few outliers from dominating the sum.
-                *weight = of_row * weight.min(4.0 * dim as f64 + 20.0);
-            }
-            moments.add(&block, &weights);
-        }
-        let second = |i: usize, l: usize| moments.second[i.max(l) * dim + i.min(l)];
-        let trace: f64 = (0..dim).map(|i| second(i, i)).sum();
-        let flipped =
-            Array2::from_shape_fn(
-                (dim, dim),
-                |(i, l)| {
-                    if i == l { trace - second(i, l) } else { -second(i, l) }
-                },
-            );
+        let second = tail_moments(&self.rows).1;
+        let trace: f64 = second.diag().iter().sum();
+        let flipped = Array2::from_shape_fn(second.dim(), |(i, l)| {
+            if i == l { trace - second[(i, l)] } else { -second[(i, l)] }
+        });
         leading_directions(&flipped, 1, 100).row(0).to_owned()
     }
 
@@ -296,6 +281,23 @@ fn gain_over_one(rows: &RowBlocks, mixture: &GaussianMixture, kind: CovarianceTy
 /// What the split of a single Gaussian gains by chance: about 1.5 times the number of free parameters that it adds.
 pub(super) fn gain_by_chance(kind: CovarianceType, dim: usize) -> f64 {
     1.5 * kind.of_component(dim as f64)
+}
+
+/// The sums of `|z|² z` and `|z|² z zᵀ` over whitened rows.
+pub(super) fn tail_moments(rows: &RowBlocks) -> (Array1<f64>, Array2<f64>) {
+    let dim = rows.dim();
+    let mut moments = Moments::new(dim);
+    let (origin, mut weights) = (vec![0.0; dim], [0.0; BLOCK]);
+    for (i, (block, _)) in rows.iter().enumerate() {
+        square_distances(&block, &origin, &mut weights);
+        for (weight, of_row) in weights.iter_mut().zip(rows.weights(i)) {
+            // The limit keeps a few outliers from dominating the sum.
+            *weight = of_row * weight.min(4.0 * dim as f64 + 20.0);
+        }
+        moments.add(&block, &weights);
+    }
+    let second = |(i, l): (usize, usize)| moments.second[i.max(l) * dim + i.min(l)];
+    (Array1::from(moments.first.clone()), Array2::from_shape_fn((dim, dim), second))
 }
 
 /// The strength of the prior of the parts of a split, in rows.

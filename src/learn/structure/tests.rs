@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::e_step::{Assigned, sweep};
 use super::history::Identifiers;
+use super::look::fit_of_all;
 use super::merge::cheapest_merges;
 use super::search::Search;
 use super::split::best_split;
@@ -87,6 +88,25 @@ fn the_gain_of_a_split_is_what_scoring_says_and_finds_both_clusters() {
     let gain = 2000.0 * (after.mean_log_density(rows.view()) - mixture.mean_log_density(rows.view()));
     // With unchanged responsibilities the prediction is a lower bound.
     assert!((0.75 * gain..1.01 * gain).contains(&split.gain), "{} against {gain}", split.gain);
+}
+
+#[test]
+fn a_look_sees_a_local_optimum() {
+    let rows = drawn(20_000);
+    let blocks = RowBlocks::new(rows.view());
+    let em = Em {
+        iterations: 50,
+        tolerance: 1e-6,
+        prior: None,
+        price: Price::NONE,
+        ridge: 1e-6,
+        noise: None,
+        kind: CovarianceType::Full,
+    };
+    let after_em =
+        |start: &GaussianMixture| em.run(&blocks, start, f64::NEG_INFINITY, &AtomicBool::new(false)).mixture;
+    assert!(fit_of_all(&blocks, &after_em(&misplaced()), 1).is_none());
+    assert!(fit_of_all(&blocks, &after_em(&truth()), 1).is_some_and(|fit| fit.gain.abs() < 1e-3));
 }
 
 #[test]

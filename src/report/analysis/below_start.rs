@@ -61,7 +61,7 @@ fn losses(contender: &Contender, records: &SetIndex, repeats: &Repeats) -> Resul
             folds.values().map(|cell| cell.summary.as_ref()?.to_start).collect();
         let differences: ColumnSummary = match packed {
             Some(parts) => parts.into_iter().fold(ColumnSummary::default(), ColumnSummary::merged),
-            None => differences(&folds, start, Pairs::Rows, repeats, records.name())?.into_iter().collect(),
+            None => differences(&folds, start, Pairs::Rows, repeats, records.name())?.summary(),
         };
         if let Some(standard_error) = differences.standard_error().filter(|error| error.is_finite())
             && -differences.mean > standard_error

@@ -1,7 +1,7 @@
 //! The signed-rank test of a learner against the reference.
 
 use super::scores::{mean, standard_error};
-use super::select::SIGNIFICANCE;
+use super::select::{Differences, SIGNIFICANCE};
 use crate::stats::{holm, signed_rank};
 
 /// The direction of a significant difference to the reference.
@@ -50,13 +50,22 @@ impl Outcome {
 }
 
 /// Tests differences (learner − reference); `None` if they cannot be tested.
-pub(in crate::report) fn test(differences: &[f64]) -> Option<Outcome> {
-    let result = signed_rank(differences).filter(|_| !differences.is_empty())?;
+pub(in crate::report) fn test(differences: &Differences) -> Option<Outcome> {
+    let Differences { values, weights } = differences;
+    let result = signed_rank(values).filter(|_| !values.is_empty())?;
+    let (difference, difference_error) = match weights {
+        None => (mean(values), standard_error(values)),
+        Some(_) => {
+            let summary = differences.summary();
+            (Some(summary.mean), summary.standard_error())
+        }
+    };
+    let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
     Some(Outcome {
         p_value: result.p_value,
         effect_size: result.rank_biserial(),
-        difference: mean(differences),
-        difference_error: standard_error(differences),
+        difference: finite(difference),
+        difference_error: finite(difference_error),
     })
 }
 
@@ -71,18 +80,22 @@ pub(in crate::report) fn corrected(p_values: &[Option<f64>]) -> Vec<Option<f64>>
 mod tests {
     use super::*;
 
+    fn of(values: &[f64]) -> Differences {
+        Differences { values: values.to_vec(), weights: None }
+    }
+
     #[test]
     fn an_arrow_needs_ranks_and_means_of_the_same_sign() {
         let up: Vec<f64> = (1..40).map(f64::from).collect();
         let down: Vec<f64> = up.iter().map(|x| -x).collect();
-        assert_eq!(test(&up).unwrap().arrow(1.0), Some(Arrow::Up));
-        assert_eq!(test(&down).unwrap().arrow(-1.0), Some(Arrow::Down));
+        assert_eq!(test(&of(&up)).unwrap().arrow(1.0), Some(Arrow::Up));
+        assert_eq!(test(&of(&down)).unwrap().arrow(-1.0), Some(Arrow::Down));
         let even: Vec<f64> = up.iter().enumerate().map(|(i, x)| if i % 2 == 0 { *x } else { -x }).collect();
-        assert_eq!(test(&even).and_then(|outcome| outcome.arrow(1.0)), None);
+        assert_eq!(test(&of(&even)).and_then(|outcome| outcome.arrow(1.0)), None);
         // One extreme row moves the mean against the ranks.
-        let moved = test(&[&up[..], &[-1e6]].concat()).unwrap();
+        let moved = test(&of(&[&up[..], &[-1e6]].concat())).unwrap();
         assert!(moved.p_value < 0.05 && moved.effect_size > 0.0 && moved.difference < Some(0.0));
-        assert_eq!([moved.arrow(-1.0), moved.arrow(1.0), test(&up).unwrap().arrow(-1.0)], [None; 3]);
+        assert_eq!([moved.arrow(-1.0), moved.arrow(1.0), test(&of(&up)).unwrap().arrow(-1.0)], [None; 3]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::repeats::Repeats;
 use crate::experiment::{CellRecord, Folds, TestSummary, Units};
-use crate::stats::{self, ColumnSummary, median};
+use crate::stats::{self, ColumnSummary, median, weighted_summary};
 
 /// The figures of one learner with one K on one data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -83,8 +83,8 @@ impl CellScore {
             fold: cell.fold,
             seed: seed.wrapping_add(repeats.seed_number(cell.fold) as u64),
             fold_in_seed: repeats.fold_in_seed(cell.fold),
-            rows: tested(cell, units).count as usize,
-            mean: mean_of(&tested(cell, units)),
+            rows: tested(&[cell], units).count as usize,
+            mean: mean_of(&tested(&[cell], units)),
             validation: cell.validation.map(|score| score + shift(cell, units, ScoredRows::Validation)),
             prequential: cell.prequential.map(|score| score + shift(cell, units, ScoredRows::Prequential)),
             tuned: cell.tuned,
@@ -108,20 +108,18 @@ pub struct Spread {
 
 impl Score {
     pub(in crate::report) fn new(folds: &Folds, units: Units, repeats: &Repeats) -> Option<Self> {
-        let of_folds: Vec<(usize, ColumnSummary)> =
-            folds.iter().map(|(fold, cell)| (*fold, tested(cell, units))).collect();
-        let fold_means =
-            repeats.average_folds(of_folds.iter().filter_map(|(fold, rows)| Some((*fold, mean_of(rows)?))));
-        let mut rows = ColumnSummary::default();
-        let mut of_seeds: BTreeMap<usize, ColumnSummary> = BTreeMap::new();
-        for (fold, own) in of_folds {
-            rows = rows.merged(own);
-            let of_seed = of_seeds.entry(repeats.seed_number(fold)).or_default();
-            *of_seed = of_seed.merged(own);
+        let fold_mean =
+            |(fold, cell): (&usize, &&CellRecord)| Some((*fold, mean_of(&tested(&[cell], units))?));
+        let fold_means = repeats.average_folds(folds.iter().filter_map(fold_mean));
+        let rows = tested(&folds.values().copied().collect::<Vec<_>>(), units);
+        let mut of_seeds: BTreeMap<usize, Vec<&CellRecord>> = BTreeMap::new();
+        for (fold, cell) in folds {
+            of_seeds.entry(repeats.seed_number(*fold)).or_default().push(cell);
         }
-        let seed_means: Vec<f64> = of_seeds.values().filter_map(mean_of).collect();
+        let of_seeds: Vec<ColumnSummary> = of_seeds.values().map(|cells| tested(cells, units)).collect();
+        let seed_means: Vec<f64> = of_seeds.iter().filter_map(mean_of).collect();
         let row_errors: Vec<f64> = of_seeds
-            .values()
+            .iter()
             .filter_map(ColumnSummary::standard_error)
             .filter(|error| error.is_finite())
             .collect();
@@ -175,19 +173,25 @@ pub(in crate::report) fn shift(cell: &CellRecord, units: Units, rows: ScoredRows
         (Units::Zscore, Some(gaps), ScoredRows::Validation) => gaps.validation,
         (Units::Zscore, Some(gaps), ScoredRows::Prequential) => gaps.prequential,
         (Units::Zscore, Some(gaps), ScoredRows::Test) => {
-            let shifts: Vec<f64> = gaps.test.iter().map(|shift| f64::from(*shift)).collect();
-            mean(&shifts).unwrap_or(cell.log_jacobian)
+            let shifts = gaps.test.iter().map(|shift| f64::from(*shift));
+            cell.mean_over_rows(shifts).filter(|mean| mean.is_finite()).unwrap_or(cell.log_jacobian)
         }
     }
 }
 
-/// The figures of a cell's test rows in these units.
-fn tested(cell: &CellRecord, units: Units) -> ColumnSummary {
-    match cell.summary {
+/// The figures of the test rows of some cells in these units.
+fn tested(cells: &[&CellRecord], units: Units) -> ColumnSummary {
+    let of_cell = |cell: &&CellRecord| match cell.summary {
         Some(TestSummary { rows, .. }) => {
             ColumnSummary { mean: rows.mean + shift(cell, units, ScoredRows::Test), ..rows }
         }
         None => shown_rows(cell, units).collect(),
+    };
+    let weights: Vec<f64> =
+        cells.iter().filter_map(|cell| cell.weights.as_deref()).flatten().copied().collect();
+    match weights.is_empty() {
+        true => cells.iter().map(of_cell).fold(ColumnSummary::default(), ColumnSummary::merged),
+        false => weighted_summary(cells.iter().flat_map(|cell| shown_rows(cell, units)), &weights),
     }
 }
 
@@ -195,7 +199,7 @@ fn mean_of(rows: &ColumnSummary) -> Option<f64> {
     Some(rows.mean).filter(|mean| rows.count > 0 && mean.is_finite())
 }
 
-fn shown_rows(cell: &CellRecord, units: Units) -> impl Iterator<Item = f64> + '_ {
+fn shown_rows(cell: &CellRecord, units: Units) -> impl Iterator<Item = f64> + Clone + '_ {
     let gaps = cell.gap_jacobians.as_ref().filter(|_| units == Units::Zscore);
     let shift = shift(cell, units, ScoredRows::Test);
     let of_row =

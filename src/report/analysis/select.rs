@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use crate::experiment::CellRecord;
-use crate::stats::{Elbow, ScoredK, mean, signed_rank, standard_error};
+use crate::stats::{ColumnSummary, Elbow, ScoredK, mean, signed_rank, standard_error, weighted_summary};
 
 /// How the number of components is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ pub fn elbow_over_k(cells: &[&CellRecord], rule: SelectRule, repeats: &Repeats) 
     let score = |cell: &CellRecord| match rule {
         SelectRule::Validation => cell.validation,
         SelectRule::Evidence => cell.prequential.or(cell.validation),
-        SelectRule::Paper => mean(&cell.test.iter().map(|&score| f64::from(score)).collect::<Vec<_>>()),
+        SelectRule::Paper => cell.mean_score(),
     };
     let by_fold = |cells: &Vec<&CellRecord>| -> BTreeMap<usize, f64> {
         cells.iter().filter_map(|cell| Some((cell.fold, score(cell)?))).collect()
@@ -105,6 +105,25 @@ pub fn commonest_k(chosen: &BTreeMap<usize, usize>) -> Option<usize> {
     folds_of.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(k, _)| k)
 }
 
+/// Paired differences, with weights if they are those of rows with weights.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Differences {
+    /// The differences.
+    pub values: Vec<f64>,
+    /// The weight of each.
+    pub weights: Option<Vec<f64>>,
+}
+
+impl Differences {
+    /// Their number, mean and spread.
+    pub fn summary(&self) -> ColumnSummary {
+        match &self.weights {
+            Some(weights) => weighted_summary(self.values.iter().copied(), weights),
+            None => self.values.iter().copied().collect(),
+        }
+    }
+}
+
 /// Paired differences of the test log-likelihoods of two sets of cells, `ours − theirs`, fold by fold in order. Folds
 /// that only one side has are left out. Differences of the same row, or of the same fold number, with several seeds are
 /// averaged: the seeds repeat the same rows, so they are no independent pairs.
@@ -113,24 +132,30 @@ pub fn paired_differences(
     theirs: &[&CellRecord],
     pairs: Pairs,
     repeats: &Repeats,
-) -> Vec<f64> {
+) -> Differences {
     let theirs: BTreeMap<usize, &CellRecord> = theirs.iter().map(|cell| (cell.fold, *cell)).collect();
     let ours: BTreeMap<usize, &CellRecord> = ours.iter().map(|cell| (cell.fold, *cell)).collect();
-    let (mut of_rows, mut of_folds) = (Vec::new(), Vec::new());
+    let (mut of_rows, mut of_folds, mut weights) = (Vec::new(), Vec::new(), Vec::new());
     for (fold, our) in ours {
         let Some(their) = theirs.get(&fold).filter(|their| their.test.len() == our.test.len()) else {
             continue;
         };
         let rows = our.test.iter().zip(&their.test).map(|(a, b)| f64::from(*a) - f64::from(*b));
         match pairs {
-            Pairs::Rows => of_rows.push((fold, rows.collect())),
-            Pairs::Folds if our.test.is_empty() => {}
-            Pairs::Folds => of_folds.push((fold, rows.sum::<f64>() / our.test.len() as f64)),
+            Pairs::Rows => {
+                of_rows.push((fold, rows.collect()));
+                weights.extend(our.weights.clone().map(|weights| (fold, weights)));
+            }
+            Pairs::Folds => of_folds.extend(our.mean_over_rows(rows).map(|mean| (fold, mean))),
         }
     }
     match pairs {
-        Pairs::Rows => repeats.average_rows(of_rows),
-        Pairs::Folds => repeats.average_folds(of_folds.into_iter()),
+        // The rows of a set have weights in all folds or in none.
+        Pairs::Rows => Differences {
+            values: repeats.average_rows(of_rows),
+            weights: (!weights.is_empty()).then(|| repeats.average_rows(weights)),
+        },
+        Pairs::Folds => Differences { values: repeats.average_folds(of_folds.into_iter()), weights: None },
     }
 }
 
@@ -157,7 +182,7 @@ fn first_without_improvement(by_k: &CellsByK, repeats: &Repeats) -> Option<usize
     let ks: Vec<(&usize, &Vec<&CellRecord>)> = by_k.iter().collect();
     let improves = |pair: &[(&usize, &Vec<&CellRecord>)]| {
         let differences = paired_differences(pair[1].1, pair[0].1, Pairs::Rows, repeats);
-        signed_rank(&differences).is_some_and(|test| test.favours_positive(SIGNIFICANCE))
+        signed_rank(&differences.values).is_some_and(|test| test.favours_positive(SIGNIFICANCE))
     };
     let stop = ks.windows(2).find(|pair| !improves(pair)).map(|pair| *pair[0].0);
     stop.or_else(|| ks.last().map(|(k, _)| **k))
@@ -261,7 +286,7 @@ mod tests {
         let ours = [cell(1, 2, 0.0, None, vec![1.0, 2.0]), cell(0, 2, 0.0, None, vec![5.0, 6.0])];
         let theirs = [cell(0, 2, 0.0, None, vec![4.0, 7.0]), cell(2, 2, 0.0, None, vec![0.0, 0.0])];
         let (ours, theirs): (Vec<_>, Vec<_>) = (ours.iter().collect(), theirs.iter().collect());
-        assert_eq!(paired_differences(&ours, &theirs, Pairs::Rows, &Repeats::default()), [1.0, -1.0]);
-        assert_eq!(paired_differences(&ours, &theirs, Pairs::Folds, &Repeats::default()), [0.0]);
+        assert_eq!(paired_differences(&ours, &theirs, Pairs::Rows, &Repeats::default()).values, [1.0, -1.0]);
+        assert_eq!(paired_differences(&ours, &theirs, Pairs::Folds, &Repeats::default()).values, [0.0]);
     }
 }

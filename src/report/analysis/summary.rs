@@ -8,7 +8,9 @@ use super::below_start;
 use super::paired::{self, Arrow};
 use super::repeats::Repeats;
 use super::scores::{CellScore, KScore, Score, ScoredRows, shift};
-use super::select::{Pairs, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences};
+use super::select::{
+    Differences, Pairs, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences,
+};
 use crate::experiment::{
     CellRecord, Contender, DataRecord, Failure, Folds, PaperColumns, RecordIndex, RunRecord, SetIndex, Units,
 };
@@ -224,6 +226,7 @@ fn data_of(set: &SetIndex) -> DataRecord {
             columns: Vec::new(),
             dequantized: Vec::new(),
             discrete: Vec::new(),
+            weight: None,
             units: Units::Raw,
             stand_in: false,
             missing: None,
@@ -286,6 +289,7 @@ fn set_summary(
     test_against(reference, &mut entries, records, options.pairs, repeats)?;
     mark_best(&mut entries);
     notes.extend(note_spaced_rows(&data, &entries, records));
+    notes.extend(note_weights(&data));
     note_gaps(&data, &entries, records, notes);
     let (paper, paper_seconds) = paper_columns(records.data(), units);
     notes.extend(published_note(records.data()));
@@ -354,7 +358,7 @@ pub(in crate::report) fn differences(
     pairs: Pairs,
     repeats: &Repeats,
     data: &str,
-) -> Result<Vec<f64>, ReportError> {
+) -> Result<Differences, ReportError> {
     let mut both = folds.iter().filter_map(|(fold, cell)| Some((fold, *cell, *base.get(fold)?)));
     if let Some((fold, cell, other)) = both.find(|(_, cell, other)| cell.test.len() != other.test.len()) {
         return Err(ReportError::Unpaired {
@@ -381,6 +385,16 @@ fn correct_p_values(contenders: &[Contender], sets: &mut [SetSummary]) {
             }
         }
     }
+}
+
+/// Says what weights change.
+fn note_weights(data: &DataRecord) -> Option<String> {
+    let column = data.weight.as_ref()?;
+    Some(format!(
+        "{}: rows have the weights of the column {column}. Means of scores and of paired differences are weighted, and tests rank \
+         each row once, whatever its weight.",
+        title(data)
+    ))
 }
 
 /// Says that the tests use a part of the rows.

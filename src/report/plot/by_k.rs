@@ -3,8 +3,8 @@
 use plotters::backend::DrawingBackend;
 use plotters::style::Color;
 
-use super::canvas::{Canvas, Drawn, Figure};
-use super::frame::{Axis, Frame, readable};
+use super::canvas::{Canvas, DrawResult, Figure};
+use super::frame::{Axis, PlotFrame, readable};
 use super::legend::{self, Item, Sample};
 use super::style::{INK, Mark, colour, mark};
 use crate::experiment::Contender;
@@ -50,7 +50,12 @@ impl<'a> ByK<'a> {
         Some(ByK { set, all, y: Axis::linear(low, high, 7, &title), ks, entries })
     }
 
-    fn draw_entry<B: DrawingBackend>(&self, canvas: &Canvas<B>, frame: &Frame, entry: &Entry) -> Drawn<B> {
+    fn draw_entry<B: DrawingBackend>(
+        &self,
+        canvas: &Canvas<B>,
+        frame: &PlotFrame,
+        entry: &Entry,
+    ) -> DrawResult<B> {
         let ink = colour(&entry.contender, self.all);
         let x = |at_k: &KScore| at_k.k as f64;
         let points: Vec<_> = entry.by_k.iter().map(|at_k| (x(at_k), at_k.score.mean)).collect();
@@ -100,10 +105,10 @@ impl Figure for ByK<'_> {
         (right.max(800.0) as u32, bottom.max(440.0) as u32)
     }
 
-    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> DrawResult<B> {
         let x = Axis::whole(&self.ks, "components K");
         let heading = title(&self.set.data);
-        let frame = Frame::draw(canvas, [14.0, 12.0, 630.0, 428.0], &heading, x, self.y.clone())?;
+        let frame = PlotFrame::draw(canvas, [14.0, 12.0, 630.0, 428.0], &heading, x, self.y.clone())?;
         for entry in &self.entries {
             self.draw_entry(canvas, &frame, entry)?;
         }

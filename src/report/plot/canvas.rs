@@ -27,14 +27,14 @@ const FONT: &str = "sans-serif";
 
 pub(super) type Area<B> = DrawingArea<B, Shift>;
 pub(super) type DrawError<B> = DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>;
-pub(super) type Drawn<B> = Result<(), DrawError<B>>;
-pub(super) type Point = (i32, i32);
+pub(super) type DrawResult<B> = Result<(), DrawError<B>>;
+pub(super) type Pixel = (i32, i32);
 
 /// Something that can be drawn by any back end.
 pub(super) trait Figure {
     /// Width and height in SVG pixels.
     fn size(&self) -> (u32, u32);
-    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B>;
+    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> DrawResult<B>;
 
     /// The same figure with less detail, or `None` if there is no such one.
     fn simpler(&self) -> Option<Self>
@@ -85,13 +85,13 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 
     /// Text anchored at a point.
-    pub fn text(&self, text: &str, at: Point, style: TextStyle<'_>, h: HPos, v: VPos) -> Drawn<B> {
+    pub fn text(&self, text: &str, at: Pixel, style: TextStyle<'_>, h: HPos, v: VPos) -> DrawResult<B> {
         let at = (at.0, at.1 + self.dropped(&style));
         self.area.draw(&Text::new(shown(text), at, style.pos(Pos::new(h, v))))
     }
 
     /// Text that reads upwards, centred at a point.
-    pub fn upward_text(&self, text: &str, at: Point, style: TextStyle<'_>) -> Drawn<B> {
+    pub fn upward_text(&self, text: &str, at: Pixel, style: TextStyle<'_>) -> DrawResult<B> {
         let at = (at.0 + self.dropped(&style), at.1);
         let style = style.transform(FontTransform::Rotate270).pos(Pos::new(HPos::Center, VPos::Top));
         self.area.draw(&Text::new(shown(text), at, style))
@@ -101,32 +101,32 @@ impl<B: DrawingBackend> Canvas<B> {
         (self.text.drop * style.font.get_size()).round() as i32
     }
 
-    pub fn line(&self, points: &[Point], style: ShapeStyle) -> Drawn<B> {
+    pub fn line(&self, points: &[Pixel], style: ShapeStyle) -> DrawResult<B> {
         self.area.draw(&PathElement::new(points.to_vec(), style))
     }
 
-    pub fn dashed(&self, points: &[Point], style: ShapeStyle) -> Drawn<B> {
+    pub fn dashed(&self, points: &[Pixel], style: ShapeStyle) -> DrawResult<B> {
         let (dash, gap) = (self.px(6.0), self.px(4.0));
         self.area.draw(&DashedPathElement::new(points.to_vec(), dash, gap, style))
     }
 
-    pub fn bar(&self, corners: [Point; 2], colour: RGBColor) -> Drawn<B> {
+    pub fn bar(&self, corners: [Pixel; 2], colour: RGBColor) -> DrawResult<B> {
         self.area.draw(&Rectangle::new(corners, colour.filled()))
     }
 
-    pub fn ring(&self, at: Point, radius: f64, colour: RGBColor, width: f64) -> Drawn<B> {
+    pub fn ring(&self, at: Pixel, radius: f64, colour: RGBColor, width: f64) -> DrawResult<B> {
         self.area.draw(&Circle::new(at, self.px(radius), self.stroke(colour, width)))
     }
 
-    pub fn dot(&self, at: Point, radius: f64, colour: impl Color) -> Drawn<B> {
+    pub fn dot(&self, at: Pixel, radius: f64, colour: impl Color) -> DrawResult<B> {
         self.area.draw(&Circle::new(at, self.px(radius), colour.filled()))
     }
 
-    pub fn mark(&self, mark: Mark, at: Point, colour: RGBColor) -> Drawn<B> {
+    pub fn mark(&self, mark: Mark, at: Pixel, colour: RGBColor) -> DrawResult<B> {
         let r = self.px(4.0);
-        let shift = |offsets: &[Point]| offsets.iter().map(|(x, y)| (at.0 + x, at.1 + y)).collect::<Vec<_>>();
-        let fill = |offsets: &[Point]| self.area.draw(&Polygon::new(shift(offsets), colour.filled()));
-        let strokes = |a: [Point; 2], b: [Point; 2]| {
+        let shift = |offsets: &[Pixel]| offsets.iter().map(|(x, y)| (at.0 + x, at.1 + y)).collect::<Vec<_>>();
+        let fill = |offsets: &[Pixel]| self.area.draw(&Polygon::new(shift(offsets), colour.filled()));
+        let strokes = |a: [Pixel; 2], b: [Pixel; 2]| {
             self.line(&shift(&a), self.stroke(colour, 2.0))?;
             self.line(&shift(&b), self.stroke(colour, 2.0))
         };
@@ -309,7 +309,7 @@ impl<'a> Dot<'a> {
         let (radius, opacity, fill) = self.style;
         let width = 2.0 * radius.parse::<f64>().unwrap_or_default();
         let mut dots: Vec<(i64, i64)> = run.iter().filter_map(|line| Dot::parse(line)?.place()).collect();
-        // To and fro through the bands.
+        // The direction alternates from band to band.
         dots.sort_by_key(|&(x, y)| {
             let band = y.div_euclid(BAND);
             (band, if band % 2 == 0 { x } else { -x }, y)

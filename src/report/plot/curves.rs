@@ -3,8 +3,8 @@
 use plotters::backend::DrawingBackend;
 use plotters::style::RGBColor;
 
-use super::canvas::{Canvas, DrawError, Drawn, Figure};
-use super::frame::{Axis, Frame, readable};
+use super::canvas::{Canvas, DrawError, DrawResult, Figure};
+use super::frame::{Axis, PlotFrame, readable};
 use super::legend::{self, Item, Sample, UPRIGHT};
 use super::style::{GREY, Mark, colour, mark};
 use crate::experiment::Units;
@@ -20,7 +20,7 @@ pub(super) struct Curves {
     heading: String,
     y_title: String,
     /// In drawing order.
-    lines: Vec<Line>,
+    lines: Vec<CurveLine>,
     levels: Vec<(String, f64)>,
     revisions: Vec<Revisions>,
     range: (f64, f64),
@@ -28,7 +28,7 @@ pub(super) struct Curves {
     log_axis: bool,
 }
 
-pub(super) struct Line {
+pub(super) struct CurveLine {
     pub name: String,
     /// A smaller line below the name; may be empty.
     pub note: String,
@@ -76,7 +76,7 @@ impl Curves {
             }
             let (name, note) = (format!("{}, K = {}", contender.name(), curve.k), String::new());
             let (colour, mark) = (colour(contender, &[]), mark(contender, &[]));
-            lines.push(Line { name, note, colour, mark, start_rows, points });
+            lines.push(CurveLine { name, note, colour, mark, start_rows, points });
             if !curve.revisions.is_empty() {
                 let note = format!("of {}", contender.name());
                 let rows = curve.revisions.iter().map(|&rows| rows as f64).collect();
@@ -100,7 +100,7 @@ impl Curves {
     pub fn of_lines(
         heading: String,
         y_title: String,
-        lines: Vec<Line>,
+        lines: Vec<CurveLine>,
         levels: Vec<(String, f64)>,
         revisions: Vec<Revisions>,
     ) -> Option<Self> {
@@ -153,11 +153,11 @@ impl Figure for Curves {
         (800, 400)
     }
 
-    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> DrawResult<B> {
         let (x, place) = self.axis_of_rows();
         let ends = (x.low, x.high);
         let y = Axis::linear(self.range.0, self.range.1, 6, &self.y_title);
-        let frame = Frame::draw(canvas, [14.0, 12.0, 592.0, 388.0], &self.heading, x, y)?;
+        let frame = PlotFrame::draw(canvas, [14.0, 12.0, 592.0, 388.0], &self.heading, x, y)?;
         let mut items = Vec::new();
         for (name, level) in &self.levels {
             let line = [(ends.0, *level), (ends.1, *level)];
@@ -188,8 +188,8 @@ impl Figure for Curves {
 /// Draws a line with its marks, and returns its legend item.
 fn draw_line<B: DrawingBackend>(
     canvas: &Canvas<B>,
-    frame: &Frame,
-    line: &Line,
+    frame: &PlotFrame,
+    line: &CurveLine,
     place: fn(f64) -> f64,
 ) -> Result<Item, DrawError<B>> {
     let points: Vec<_> = line.points.iter().map(|point| (place(point.0), point.1)).collect();

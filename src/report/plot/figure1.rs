@@ -5,9 +5,9 @@ use std::path::Path;
 use plotters::backend::DrawingBackend;
 
 use super::Picture;
-use super::canvas::{Canvas, Drawn, Figure};
+use super::canvas::{Canvas, DrawResult, Figure};
 use super::curves::usable;
-use super::frame::{Axis, Frame, readable};
+use super::frame::{Axis, PlotFrame, readable};
 use super::legend::{self, Item, Sample};
 use super::style::{GREY, colour};
 use crate::experiment::{Contender, CurveRecord};
@@ -51,7 +51,7 @@ struct Figure1<'a> {
 }
 
 impl Figure1<'_> {
-    fn draw_panel<B: DrawingBackend>(&self, canvas: &Canvas<B>, index: usize) -> Drawn<B> {
+    fn draw_panel<B: DrawingBackend>(&self, canvas: &Canvas<B>, index: usize) -> DrawResult<B> {
         let curves = &self.panels[index];
         let lines: Vec<_> = curves.iter().map(|curve| (&curve.contender, self.points(curve))).collect();
         let all = || lines.iter().flat_map(|(_, points)| points);
@@ -82,7 +82,7 @@ impl Figure1<'_> {
         let (left, top) = (12.0 + column * WIDE, 10.0 + row * HIGH);
         let heading = format!("{}, K = {}", curves[0].data, curves[0].k);
         let outer = [left, top, left + WIDE - 20.0, top + HIGH - 12.0];
-        let frame = Frame::draw(canvas, outer, &heading, x, y)?;
+        let frame = PlotFrame::draw(canvas, outer, &heading, x, y)?;
         if let Some(level) = level.filter(|_| !self.gap) {
             let line = [(ends.0, level), (ends.1, level)];
             frame.draw_line(canvas, &line, canvas.stroke(GREY, 1.5), true)?;
@@ -132,7 +132,7 @@ impl Figure for Figure1<'_> {
         ((12.0 + WIDE * columns as f64) as u32, (10.0 + HIGH * rows as f64 + FOOT) as u32)
     }
 
-    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> DrawResult<B> {
         for index in 0..self.panels.len() {
             self.draw_panel(canvas, index)?;
         }

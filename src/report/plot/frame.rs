@@ -3,7 +3,7 @@
 use plotters::backend::DrawingBackend;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::canvas::{Canvas, Drawn, Point};
+use super::canvas::{Canvas, DrawResult, Pixel};
 use super::style::{FAINT, GREY, INK};
 use crate::text::number::fixed;
 
@@ -96,7 +96,7 @@ fn width_in_ems(number: &str) -> f64 {
 
 /// The area of the data, in pixels.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub(super) struct PlotFrame {
     left: i32,
     top: i32,
     right: i32,
@@ -105,7 +105,7 @@ pub(super) struct Frame {
     y: Axis,
 }
 
-impl Frame {
+impl PlotFrame {
     /// Lays axes out inside a box (left, top, right, bottom; SVG pixels) and draws heading, grid and labels.
     pub fn draw<B: DrawingBackend>(
         canvas: &Canvas<B>,
@@ -117,7 +117,7 @@ impl Frame {
         let longest = y.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
         let for_labels = 8.0 + 0.62 * LABEL * longest as f64;
         let for_title = |axis: &Axis, room: f64| if axis.title.is_empty() { 0.0 } else { room };
-        let frame = Frame {
+        let frame = PlotFrame {
             left: canvas.px(outer[0] + for_labels + for_title(&y, TITLE + 9.0)),
             top: canvas.px(outer[1] + HEADING + 11.0),
             right: canvas.px(outer[2]),
@@ -149,12 +149,12 @@ impl Frame {
         label: f64,
     ) -> Result<Self, super::canvas::DrawError<B>> {
         let px = |length| canvas.px(length);
-        let frame = Frame { left: px(left), top: px(top), right: px(right), bottom: px(bottom), x, y };
+        let frame = PlotFrame { left: px(left), top: px(top), right: px(right), bottom: px(bottom), x, y };
         frame.draw_grid(canvas, label)?;
         Ok(frame)
     }
 
-    fn draw_grid<B: DrawingBackend>(&self, canvas: &Canvas<B>, size: f64) -> Drawn<B> {
+    fn draw_grid<B: DrawingBackend>(&self, canvas: &Canvas<B>, size: f64) -> DrawResult<B> {
         let label = || canvas.font(size, INK, false);
         let gap = canvas.px(0.46 * size);
         let mut free_from = i32::MIN;
@@ -182,7 +182,7 @@ impl Frame {
     }
 
     /// The pixel of a value.
-    pub fn at(&self, x: f64, y: f64) -> Point {
+    pub fn at(&self, x: f64, y: f64) -> Pixel {
         let part = |axis: &Axis, value: f64| (value - axis.low) / (axis.high - axis.low);
         let across = part(&self.x, x) * f64::from(self.right - self.left);
         let up = part(&self.y, y) * f64::from(self.bottom - self.top);
@@ -207,7 +207,7 @@ impl Frame {
         x: f64,
         shift: i32,
         style: plotters::style::ShapeStyle,
-    ) -> Drawn<B> {
+    ) -> DrawResult<B> {
         if !(self.x.low..=self.x.high).contains(&x) {
             return Ok(());
         }
@@ -216,7 +216,7 @@ impl Frame {
     }
 
     /// A polyline through points, clipped at the frame.
-    pub fn polyline(&self, points: &[(f64, f64)]) -> Vec<[Point; 2]> {
+    pub fn polyline(&self, points: &[(f64, f64)]) -> Vec<[Pixel; 2]> {
         let clip = |a: (f64, f64), b: (f64, f64)| {
             // The part of the segment from a to b that lies inside.
             let (mut enter, mut leave) = (0.0f64, 1.0f64);
@@ -247,9 +247,9 @@ impl Frame {
         points: &[(f64, f64)],
         style: plotters::style::ShapeStyle,
         dashed: bool,
-    ) -> Drawn<B> {
-        let mut run: Vec<Point> = Vec::new();
-        let draw = |run: &[Point]| if dashed { canvas.dashed(run, style) } else { canvas.line(run, style) };
+    ) -> DrawResult<B> {
+        let mut run: Vec<Pixel> = Vec::new();
+        let draw = |run: &[Pixel]| if dashed { canvas.dashed(run, style) } else { canvas.line(run, style) };
         for [from, to] in self.polyline(points) {
             if run.last() != Some(&from) {
                 if run.len() > 1 {
@@ -283,7 +283,7 @@ mod tests {
     fn lines_are_cut_off_where_they_leave() {
         let unit =
             |title: &str| Axis { low: 0.0, high: 1.0, ticks: vec![], title: title.into(), named: false };
-        let frame = Frame { left: 0, top: 0, right: 100, bottom: 100, x: unit("x"), y: unit("y") };
+        let frame = PlotFrame { left: 0, top: 0, right: 100, bottom: 100, x: unit("x"), y: unit("y") };
         let lines = frame.polyline(&[(-0.5, 0.5), (0.5, 0.5), (0.5, 2.0), (3.0, 2.0)]);
         assert_eq!(lines, [[(0, 50), (50, 50)], [(50, 50), (50, 0)]]);
         assert!(frame.polyline(&[(-1.0, 0.5), (0.5, -1.0)]).is_empty());

@@ -2,7 +2,7 @@
 
 use super::PictureFormat;
 use super::canvas;
-use super::curves::{Curves, Line, Revisions};
+use super::curves::{CurveLine, Curves, Revisions};
 use super::style::{BLUE, Mark, ORANGE, VERMILION};
 use crate::report::ReportError;
 use crate::text::number::thousands;
@@ -31,7 +31,7 @@ impl LearningCurve {
     }
 
     fn figure(&self) -> Option<Curves> {
-        let line = |name: &str, note: String, (colour, mark), points: &[(u64, f64)]| Line {
+        let line = |name: &str, note: String, (colour, mark), points: &[(u64, f64)]| CurveLine {
             name: name.to_string(),
             note,
             colour,

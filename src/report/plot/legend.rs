@@ -4,7 +4,7 @@ use plotters::backend::DrawingBackend;
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::canvas::{Canvas, Drawn};
+use super::canvas::{Canvas, DrawResult};
 use super::style::{GREY, INK, Mark};
 
 const TEXT: f64 = 13.5;
@@ -46,7 +46,12 @@ fn item_height(item: &Item) -> f64 {
 }
 
 /// Draws items in a column below a corner, in SVG pixels.
-pub(super) fn draw_column<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item], x: f64, y: f64) -> Drawn<B> {
+pub(super) fn draw_column<B: DrawingBackend>(
+    canvas: &Canvas<B>,
+    items: &[Item],
+    x: f64,
+    y: f64,
+) -> DrawResult<B> {
     let mut y = y;
     for item in items {
         draw_item(canvas, item, x, y)?;
@@ -56,7 +61,12 @@ pub(super) fn draw_column<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item],
 }
 
 /// Draws items in a row, each as wide as its text.
-pub(super) fn draw_row<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item], x: f64, y: f64) -> Drawn<B> {
+pub(super) fn draw_row<B: DrawingBackend>(
+    canvas: &Canvas<B>,
+    items: &[Item],
+    x: f64,
+    y: f64,
+) -> DrawResult<B> {
     let mut x = x;
     for item in items {
         draw_item(canvas, item, x, y)?;
@@ -65,7 +75,7 @@ pub(super) fn draw_row<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item], x:
     Ok(())
 }
 
-fn draw_item<B: DrawingBackend>(canvas: &Canvas<B>, item: &Item, x: f64, y: f64) -> Drawn<B> {
+fn draw_item<B: DrawingBackend>(canvas: &Canvas<B>, item: &Item, x: f64, y: f64) -> DrawResult<B> {
     let ends = [(canvas.px(x), canvas.px(y)), (canvas.px(x + SAMPLE), canvas.px(y))];
     let stroke = canvas.stroke(item.colour, 2.0);
     match item.sample {

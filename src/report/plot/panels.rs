@@ -5,8 +5,8 @@ use plotters::backend::DrawingBackend;
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor, WHITE};
 
-use super::canvas::{Canvas, Drawn, Figure};
-use super::frame::{Axis, Frame};
+use super::canvas::{Canvas, DrawResult, Figure};
+use super::frame::{Axis, PlotFrame};
 use super::legend::{self, Item, Sample};
 use super::pairs::{PairPlot, PlotGroup};
 use super::shapes::{LETTER, curve, density, ellipse, histogram, shortened};
@@ -134,11 +134,11 @@ impl Panels<'_> {
         canvas.stroke(ink, 0.9 + 1.1 * share)
     }
 
-    fn draw_pair<B: DrawingBackend>(&self, canvas: &Canvas<B>, row: usize, column: usize) -> Drawn<B> {
+    fn draw_pair<B: DrawingBackend>(&self, canvas: &Canvas<B>, row: usize, column: usize) -> DrawResult<B> {
         let last = self.axes.len() - 1;
         let x = labelled(&self.axes[column], row == last);
         let y = labelled(&self.axes[row], column == 0);
-        let frame = Frame::panel(canvas, self.panel(row, column), x, y, LABEL)?;
+        let frame = PlotFrame::panel(canvas, self.panel(row, column), x, y, LABEL)?;
         let rows = self.rows.iter().step_by(self.detail().rows_per_dot);
         for values in rows.filter(|values| frame.shows(values[column], values[row])) {
             canvas.dot(frame.at(values[column], values[row]), 1.25, POINTS.mix(0.45))?;
@@ -158,7 +158,7 @@ impl Panels<'_> {
         means.iter().try_for_each(|one| canvas.dot(at(one), 2.5, self.colour(one.group)))
     }
 
-    fn draw_alone<B: DrawingBackend>(&self, canvas: &Canvas<B>, index: usize) -> Drawn<B> {
+    fn draw_alone<B: DrawingBackend>(&self, canvas: &Canvas<B>, index: usize) -> DrawResult<B> {
         let axis = &self.axes[index];
         let values = || self.rows.iter().map(|row| row[index]).filter(|value| !value.is_nan());
         let bars = histogram(axis, values(), values().count());
@@ -175,7 +175,7 @@ impl Panels<'_> {
         let high = if high > 0.0 { 1.06 * high } else { 1.0 };
         let y = Axis { low: 0.0, high, ticks: Vec::new(), title: String::new(), named: true };
         let x = labelled(axis, index + 1 == self.axes.len());
-        let frame = Frame::panel(canvas, self.panel(index, index), x, y, LABEL)?;
+        let frame = PlotFrame::panel(canvas, self.panel(index, index), x, y, LABEL)?;
         let step = (axis.high - axis.low) / bars.len().max(1) as f64;
         for (i, bar) in bars.iter().enumerate().filter(|(_, bar)| **bar > 0.0) {
             let from = axis.low + step * i as f64;
@@ -191,7 +191,7 @@ impl Panels<'_> {
         Ok(())
     }
 
-    fn draw_titles<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+    fn draw_titles<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> DrawResult<B> {
         let font = || canvas.font(TITLE, INK, false);
         let foot = canvas.px(f64::from(self.size().1) - 8.0);
         for (index, axis) in self.axes.iter().enumerate() {
@@ -209,7 +209,7 @@ impl Panels<'_> {
     }
 
     /// Draws the legend in the free corner above the diagonal.
-    fn draw_legend<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+    fn draw_legend<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> DrawResult<B> {
         let last = self.axes.len() - 1;
         let [left, top, right, _] = self.panel(0, last);
         let (x, mut y) = if last == 0 { (right + 24.0, top + 10.0) } else { (left + 16.0, top + 10.0) };
@@ -276,7 +276,7 @@ impl Figure for Panels<'_> {
         ((right + margin).ceil() as u32, (bottom + FOOT).ceil() as u32)
     }
 
-    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> DrawResult<B> {
         let heading = canvas.font(HEADING, INK, true);
         let room = f64::from(self.size().0) - self.left();
         let text = shortened(&self.plot.heading, room / (LETTER * HEADING));

@@ -4,8 +4,8 @@ use plotters::backend::DrawingBackend;
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{RGBColor, WHITE};
 
-use super::canvas::{Canvas, Drawn, Figure};
-use super::frame::{Axis, Frame};
+use super::canvas::{Canvas, DrawResult, Figure};
+use super::frame::{Axis, PlotFrame};
 use super::style::{INK, colour};
 use crate::experiment::Contender;
 use crate::report::analysis::{SetSummary, Summary};
@@ -55,7 +55,7 @@ impl Figure for Times {
         (800, 96 + 28 * self.bars.len() as u32)
     }
 
-    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> DrawResult<B> {
         let seconds = || self.bars.iter().map(|bar| bar.seconds);
         let longest = seconds().fold(0.0, f64::max);
         let shortest = seconds().fold(f64::INFINITY, f64::min);
@@ -81,7 +81,7 @@ impl Figure for Times {
         let y = Axis { low: 0.4, high: count + 0.6, ticks, title: String::new(), named: true };
         let foot = x.low;
         let bottom = f64::from(self.size().1) - 12.0;
-        let frame = Frame::draw(canvas, [14.0, 12.0, 640.0, bottom], &self.heading, x, y)?;
+        let frame = PlotFrame::draw(canvas, [14.0, 12.0, 640.0, bottom], &self.heading, x, y)?;
         for (index, bar) in self.bars.iter().enumerate() {
             let length = if log { bar.seconds.log10() } else { bar.seconds };
             let end = frame.at(length, place(index));

@@ -63,7 +63,7 @@ fn the_error_counts_all_rows_of_files_and_says_where_it_cannot() {
     let folder = tempfile::tempdir().unwrap();
     let text = "x,y,z\n1,2,3\n,2,NA\n1,,3\nbad,,\n1,,3\n";
     let said = "line 3, row 2: the value in column 'x' is missing; ";
-    let counts = "missing values in 4 rows: 1 in 'x', 2 in 'y', 1 in 'z'";
+    let counts = "missing values among 4 rows: 1 in 'x', 2 in 'y', 1 in 'z'";
     let plain = write(folder.path(), "plain.csv", text.as_bytes());
     let packed = write(folder.path(), "packed.csv.gz", &gzip(text.as_bytes()));
     for file in [&plain, &packed] {
@@ -77,7 +77,7 @@ fn the_error_counts_all_rows_of_files_and_says_where_it_cannot() {
         assert!(limited.ends_with("in 3 rows: 1 in 'x', 1 in 'y', 1 in 'z'"), "{limited}");
     }
     let pipe = error(text, options()).to_string();
-    let so_far = "missing values in the first 2 rows: 1 in 'x', 1 in 'z' (later rows are not counted)";
+    let so_far = "missing values among the first 2 rows: 1 in 'x', 1 in 'z' (later rows are not counted)";
     assert!(pipe.ends_with(&format!("{said}{so_far}")), "{pipe}");
     // A damaged file is counted as far as it can be read.
     let bytes = fs::read(&packed).unwrap();

@@ -1,9 +1,15 @@
 //! Reading text through the library.
 
+mod dequantize;
 mod inputs;
+mod match_columns;
 mod missing;
 mod plain_lines;
 mod reading;
+mod row_reader;
+mod row_texts;
+mod shards;
+mod synth;
 mod untidy;
 
 use std::fs;

@@ -139,7 +139,7 @@ fn a_bad_cell_in_the_first_row_does_not_make_it_a_header() {
 fn a_header_that_could_be_data_gets_a_notice() {
     let mut stream = open("id,1990,1991\n1,2,3\n", options()).unwrap();
     assert_eq!(stream.columns().names, ["id", "1990", "1991"]);
-    let notice = Notice::HeaderWithNumbers { file: "part1.csv".into() };
+    let notice = Notice::HeaderWithNumbers("part1.csv".into());
     assert_eq!(notice.remedies(), [Remedy::ReadFirstLineAsData]);
     assert_eq!(stream.take_notices(), [notice]);
 }

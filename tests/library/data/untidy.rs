@@ -76,10 +76,10 @@ fn a_circular_column_is_two_columns_and_a_model_s_is_found_by_its_name() {
         DataError::ExpectedColumn { .. }
     ));
     let other = options().expected(known.clone()).circular(wind(0.0, 400.0));
-    assert!(matches!(error(text, other), DataError::NotCircularInModel { .. }));
+    assert!(matches!(error(text, other), DataError::NotCircularInModel(_)));
     assert_eq!(read(text, options().expected(known).circular(wind(0.0, 360.0))).1.len(), 3);
     let dropped = options().circular(wind(0.0, 360.0)).drop(["wind"]);
-    assert!(matches!(error(text, dropped), DataError::CircularNotRead { .. }));
+    assert!(matches!(error(text, dropped), DataError::CircularNotRead(_)));
     let out = "a,wind\n1,0\n2,-999\n";
     assert_says(
         &error(out, options().circular(wind(0.0, 360.0))),

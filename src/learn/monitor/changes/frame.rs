@@ -105,10 +105,6 @@ impl Frame {
         (self.dim * (self.dim - 1) / 2).min(MAX_PAIRS)
     }
 
-    fn part(&self, i: usize) -> (&[f64], &[f64]) {
-        self.parts[2 * self.dim * i..2 * self.dim * (i + 1)].split_at(self.dim)
-    }
-
     /// The length of the sums: rows, near rows, levels, spreads, products, and the rows of heavy clusters.
     pub fn len(&self) -> usize {
         2 + 2 * self.dim + self.pairs() + self.heavy
@@ -139,32 +135,32 @@ impl Frame {
         [0.0, far].into_iter().chain(sums[2..].iter().map(move |sum| sum / near.max(1.0)))
     }
 
-    /// Sets the deviations of a row from a part. A missing value deviates by nothing.
-    fn deviate(&mut self, row: &[f64], part: usize, most: f64) {
-        let (means, units) = self.parts[2 * self.dim * part..2 * self.dim * (part + 1)].split_at(self.dim);
-        for (((to, x), mean), unit) in self.row.deviations.iter_mut().zip(row).zip(means).zip(units) {
-            let deviation = (x - mean) * unit;
-            // Not a number is neither below nor above.
-            let deviation = if deviation < -most { -most } else { deviation };
-            *to = if deviation > most { most } else { deviation };
+    /// Sets the deviations of a row from a part, and returns the sum of their squares. A missing value deviates by nothing.
+    #[inline(always)]
+    fn deviate<const D: usize>(&mut self, row: &[f64], part: usize) -> f64 {
+        let dim = self.columns::<D>();
+        let (means, units) = self.parts[2 * dim * part..][..2 * dim].split_at(dim);
+        let deviations = &mut self.row.deviations[..dim];
+        let mut square = 0.0;
+        for (((to, x), mean), unit) in deviations.iter_mut().zip(&row[..dim]).zip(means).zip(units) {
+            *to = (x - mean) * unit;
+            square += *to * *to;
         }
+        self.row.gapped = square.is_nan();
         if self.row.gapped {
-            self.row.deviations.iter_mut().filter(|deviation| deviation.is_nan()).for_each(|gap| *gap = 0.0);
+            deviations.iter_mut().filter(|deviation| deviation.is_nan()).for_each(|gap| *gap = 0.0);
+            square = deviations.iter().map(|deviation| *deviation * *deviation).sum();
         }
+        square
     }
 
-    /// The squared distance of a row from a part.
-    fn square(&self, row: &[f64], part: usize) -> f64 {
-        let (means, units) = self.part(part);
+    /// The squared distance of a row without gaps from a part.
+    #[inline(always)]
+    fn square<const D: usize>(&self, row: &[f64], part: usize) -> f64 {
+        let dim = self.columns::<D>();
+        let (means, units) = self.parts[2 * dim * part..][..2 * dim].split_at(dim);
         let mut square = 0.0;
-        if self.row.gapped {
-            for ((x, mean), unit) in row.iter().zip(means).zip(units) {
-                let deviation = (x - mean) * unit;
-                square += if deviation.is_nan() { 0.0 } else { deviation * deviation };
-            }
-            return square;
-        }
-        for ((x, mean), unit) in row.iter().zip(means).zip(units) {
+        for ((x, mean), unit) in row[..dim].iter().zip(means).zip(units) {
             let deviation = (x - mean) * unit;
             square += deviation * deviation;
         }
@@ -172,37 +168,81 @@ impl Frame {
     }
 
     /// The cluster that a row is nearest to, and its squared distance. Sets the deviations from it.
-    fn assign(&mut self, row: &[f64], most: f64) -> (usize, f64) {
-        self.row.deviations.resize(self.dim, 0.0);
-        // A sum is not a number if a value is none.
-        self.row.gapped = row.iter().sum::<f64>().is_nan();
-        let mut nearest = (0, self.square(row, 0));
+    #[inline(always)]
+    fn assign<const D: usize>(&mut self, row: &[f64], most: f64) -> (usize, f64) {
+        let mut nearest = (0, self.deviate::<D>(row, 0));
         let mut best = nearest.1 + self.volumes[0];
         for cluster in 1..self.clusters() {
-            let square = self.square(row, cluster);
+            let square = match self.row.gapped {
+                true => self.deviate::<0>(row, cluster),
+                false => self.square::<D>(row, cluster),
+            };
             let loss = square + self.volumes[cluster];
             if loss < best {
                 (best, nearest) = (loss, (cluster, square));
             }
         }
-        self.deviate(row, nearest.0, most);
+        if nearest.0 > 0 || self.row.gapped {
+            self.deviate::<D>(row, nearest.0);
+        }
+        // A small sum has no large term.
+        if nearest.1 > most * most {
+            self.row.deviations.iter_mut().for_each(|deviation| *deviation = deviation.clamp(-most, most));
+        }
         nearest
     }
 
-    /// Adds a row to the sums, which counts as `weight` rows.
-    pub fn add(&mut self, row: &[f64], weight: f64, sums: &mut [f64]) {
-        let far = self.dim as f64 + 6.0 * (2.0 * self.dim as f64).sqrt() + 10.0;
-        let (cluster, square) = self.assign(row, CLIP);
+    /// The number of columns, which the compiler knows if `D` is not 0.
+    #[inline(always)]
+    fn columns<const D: usize>(&self) -> usize {
+        if D > 0 { D } else { self.dim }
+    }
+
+    /// Adds rows to the sums, each with the number of rows that it counts as.
+    pub fn add<'a>(&mut self, rows: impl Iterator<Item = (&'a [f64], f64)>, sums: &mut [f64]) {
+        // Loops of a known length are several times as fast where they are short.
+        match self.dim {
+            1 => self.add_sized::<1>(rows, sums),
+            2 => self.add_sized::<2>(rows, sums),
+            3 => self.add_sized::<3>(rows, sums),
+            4 => self.add_sized::<4>(rows, sums),
+            5 => self.add_sized::<5>(rows, sums),
+            6 => self.add_sized::<6>(rows, sums),
+            7 => self.add_sized::<7>(rows, sums),
+            8 => self.add_sized::<8>(rows, sums),
+            9 => self.add_sized::<9>(rows, sums),
+            10 => self.add_sized::<10>(rows, sums),
+            _ => self.add_sized::<0>(rows, sums),
+        }
+    }
+
+    /// [`Frame::add`] of rows with `D` columns, or any number if it is 0.
+    #[inline(always)]
+    fn add_sized<'a, const D: usize>(
+        &mut self,
+        rows: impl Iterator<Item = (&'a [f64], f64)>,
+        sums: &mut [f64],
+    ) {
+        self.row.deviations.resize(self.dim, 0.0);
+        rows.for_each(|(row, weight)| self.add_row::<D>(row, weight, sums));
+    }
+
+    #[inline(always)]
+    fn add_row<const D: usize>(&mut self, row: &[f64], weight: f64, sums: &mut [f64]) {
+        let dim = self.columns::<D>();
+        let far = dim as f64 + 6.0 * (2.0 * dim as f64).sqrt() + 10.0;
+        let (cluster, square) = self.assign::<D>(row, CLIP);
         sums[0] += weight;
         // Not a number is far, too.
         if !(square < far) {
             return;
         }
         sums[1] += weight;
-        let (levels, rest) = sums[2..].split_at_mut(self.dim);
-        let (spreads, rest) = rest.split_at_mut(self.dim);
-        let (mut products, shares) = rest.split_at_mut(self.pairs());
-        for ((level, spread), deviation) in levels.iter_mut().zip(&mut *spreads).zip(&self.row.deviations) {
+        let deviations = &self.row.deviations[..dim];
+        let (levels, rest) = sums[2..].split_at_mut(dim);
+        let (spreads, rest) = rest.split_at_mut(dim);
+        let (mut products, shares) = rest.split_at_mut((dim * (dim - 1) / 2).min(MAX_PAIRS));
+        for ((level, spread), deviation) in levels.iter_mut().zip(&mut *spreads).zip(deviations) {
             *level += weight * deviation;
             *spread += weight * deviation.abs();
         }
@@ -211,10 +251,10 @@ impl Frame {
             gaps.for_each(|(spread, _)| *spread += weight * MEAN_DEVIATION);
         }
         // Neighbours first, where there are more pairs than are watched.
-        for gap in 1..self.dim {
-            let count = (self.dim - gap).min(products.len());
+        for gap in 1..dim {
+            let count = (dim - gap).min(products.len());
             let (now, others) = products.split_at_mut(count);
-            for ((sum, a), b) in now.iter_mut().zip(&self.row.deviations).zip(&self.row.deviations[gap..]) {
+            for ((sum, a), b) in now.iter_mut().zip(deviations).zip(&deviations[gap..]) {
                 *sum += weight * (a * b);
             }
             products = others;
@@ -236,7 +276,8 @@ impl Frame {
 
     /// Adds a row to sums that adjust the frame, which counts as `weight` rows.
     pub fn add_to_adjust(&mut self, row: &[f64], weight: f64, sums: &mut [f64]) {
-        let (cluster, _) = self.assign(row, FARTHEST);
+        self.row.deviations.resize(self.dim, 0.0);
+        let (cluster, _) = self.assign::<0>(row, FARTHEST);
         let size = 1 + 2 * self.dim;
         let sums = &mut sums[size * cluster..size * (cluster + 1)];
         sums[0] += weight;

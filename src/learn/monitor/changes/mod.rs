@@ -121,18 +121,19 @@ impl ChangeWatch {
     #[inline(never)]
     pub(in crate::learn) fn add(&mut self, rows: Rows) {
         let Some(frame) = &mut self.frame else { return };
-        for (row, weight) in rows.iter() {
-            self.seen += 1;
+        let (seen, spread) = (&mut self.seen, &mut self.weight_spread);
+        let some = rows.iter().filter(|(_, weight)| {
+            *seen += 1;
             // By a hash, because rows of a period would meet a fixed stride.
-            if !mix_bits(self.seen).is_multiple_of(STRIDE) {
-                continue;
-            }
-            self.weight_spread += weight * weight - weight;
-            if self.age < 2 * ADJUST {
-                frame.add_to_adjust(row, weight, &mut self.sums);
-            } else {
-                frame.add(row, weight, &mut self.sums);
-            }
+            let is_seen = mix_bits(*seen).is_multiple_of(STRIDE);
+            *spread += if is_seen { weight * weight - weight } else { 0.0 };
+            is_seen
+        });
+        let sums = &mut self.sums;
+        if self.age < 2 * ADJUST {
+            some.for_each(|(row, weight)| frame.add_to_adjust(row, weight, sums));
+        } else {
+            frame.add(some, sums);
         }
     }
 

@@ -4,6 +4,7 @@
 //! of neighbouring windows of this length and of longer ones, of which the largest counts. So rows that depend on the rows
 //! before them, cycles, and modes that alternate do not look like a change once they have been seen.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,7 @@ const EXTREME_ROWS: f64 = 3.0;
 /// The share of a cluster is watched if this fraction of the windows has rows of it.
 const PRESENT: f64 = 0.8;
 /// If this fraction of the rows is far from all earlier ones, it is the level that has changed.
-const MOST_ROWS: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 
 /// The windows of one length.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -161,25 +162,30 @@ impl Windows {
         }
         let second_half: Vec<f64> = sums.iter().zip(first_half).map(|(sum, first)| sum - first).collect();
         let halves = Frame::means(first_half).zip(Frame::means(&second_half));
-        let dependence = self.dependence(frame, length, sums[0]);
+        let dependence = OnceCell::new();
+        let enough = MIN_DEVIATIONS * (1.0 + FEW_WINDOWS / own.windows as f64);
         let mut changed = Vec::new();
         for (i, (mean, (first, second))) in Frame::means(sums).zip(halves).enumerate().skip(1) {
-            let statistic = frame.statistic(i);
             let apart = mean - own.means[i];
+            // Chance explains at least this much, whatever longer windows say.
+            if apart * apart <= MIN_DEVIATIONS * MIN_DEVIATIONS * own.variance(i) {
+                continue;
+            }
+            let statistic = frame.statistic(i);
             let lasts = (first - own.means[i]).min(second - own.means[i]) > LASTS * apart && apart > 0.0
                 || (first - own.means[i]).max(second - own.means[i]) < LASTS * apart && apart < 0.0;
             let present =
                 statistic.kind != ChangeKind::Weights || own.positive[i] >= PRESENT * own.windows as f64;
+            let dependence = *dependence.get_or_init(|| self.dependence(frame, length, sums[0]));
             let deviations = apart.abs() / self.chance(statistic, length, i, sums[0], dependence);
-            let enough = MIN_DEVIATIONS * (1.0 + FEW_WINDOWS / own.windows as f64);
             if lasts && present && deviations > enough {
-                if statistic.kind == ChangeKind::NewComponent && apart > MOST_ROWS {
-                    return Some(ChangeKind::Level);
-                }
                 changed.push(statistic.kind);
             }
         }
-        kind_of(&changed)
+        let far = Frame::means(sums).nth(1).unwrap_or(0.0) - own.means[1];
+        let kind = kind_of(&changed)?;
+        // The other statistics are those of few rows then.
+        Some(if far > MAJORITY { ChangeKind::Level } else { kind })
     }
 
     /// The variance of a statistic in a window of this length.

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::AtomicBool;
 
-use ndarray::ArrayView2;
-
 use super::{OnlineFit, Progress, Stage};
 use crate::dist::GaussianMixture;
 use crate::learn::pass::candidate::Candidate;
@@ -11,6 +9,7 @@ use crate::learn::pass::learning::Learning;
 use crate::learn::structure::{KeptRows, Limits, Schedule, Size};
 use crate::learn::{
     Algorithm, CandidateState, FitSettings, Health, LearnError, Prequential, Rows, Start, Structure,
+    WeightedRows,
 };
 
 impl OnlineFit {
@@ -32,18 +31,21 @@ impl OnlineFit {
     /// K. The pass itself scores no rows that it holds back for validation, so a copy of its learner learns all rows.
     pub(crate) fn advance_and_score(
         &mut self,
-        rows: ArrayView2<f64>,
+        WeightedRows { rows, weights }: WeightedRows,
     ) -> Result<(Progress, Prequential), LearnError> {
         let mut score = Prequential::default();
-        let Stage::Learning(learning) = &self.stage else { return Ok((self.advance(rows)?, score)) };
+        let Stage::Learning(learning) = &self.stage else {
+            return Ok((self.advance_weighted(rows, weights)?, score));
+        };
         let (state, floor) = (learning.candidates[0].learner.state(), learning.floor.clone());
         let mut copy = self.settings.learner(&self.settings.algorithm, state, floor, Health::default())?;
-        let progress = self.advance(rows)?;
+        let progress = self.advance_weighted(rows, weights)?;
         let Progress::Learned(taken) = progress else { return Ok((progress, score)) };
         let rows = rows.slice_move(ndarray::s![..taken, ..]);
         let rows = rows.as_standard_layout();
         let values = rows.as_slice().expect("standard layout is contiguous");
-        copy.observe_block(Rows::new(values, rows.ncols()), &mut score);
+        let weights = weights.map(|weights| &weights[..taken]);
+        copy.observe_block(Rows::new(values, rows.ncols()).with_weights(weights), &mut score);
         Ok((progress, score))
     }
 

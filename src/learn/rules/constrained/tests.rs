@@ -186,6 +186,32 @@ fn the_evidence_is_that_of_the_predictive_distributions() {
     }
 }
 
+/// The scale of the factor of `Ψ` is another than that of `Ψ/ν`, so each has to be the right one.
+#[test]
+fn tied_components_have_the_evidence_of_their_mixture() {
+    use crate::dist::Density;
+    let (dim, kind, nu) = (3, CovarianceType::Tied, 1e6);
+    let prior = prior_around(&start(kind, 3, dim));
+    let component = |own: &NormalWishart| {
+        let psi = Factor::from_matrix((own.psi().matrix() * (nu / own.nu())).view()).unwrap();
+        NormalWishart::new(own.mean().to_vec(), nu, nu, psi).unwrap()
+    };
+    // A row changes next to nothing, so what is expected stays.
+    let a = [1e6, 2e6, 3e6];
+    let components: Vec<NormalWishart> = prior.components().iter().map(component).collect();
+    let expected = |x: &[f64]| {
+        let densities = components.iter().map(|own| own.predictive().log_density(x).exp());
+        a.iter().zip(densities).map(|(a, density)| a / 6e6 * density).sum::<f64>().ln()
+    };
+    let posterior = Posterior::new(Dirichlet::new(a.to_vec()).unwrap(), components.clone()).unwrap();
+    let mut learner =
+        Constrained::obmm(kind, Arc::new(prior), &posterior, &[], &vec![1e-9; dim], Health::default());
+    for x in [[0.5, -1.0, 2.0], [4.0, f64::NAN, 0.0], [3.0, 1.0, 2.5]] {
+        let found = learner.observe(&x).unwrap();
+        assert!((found - expected(&x)).abs() < 1e-4, "{found} {}", expected(&x));
+    }
+}
+
 /// The projection matches the moments of the mixture of both cases, column by column.
 #[test]
 fn the_projection_keeps_the_moments_of_the_exact_posterior() {

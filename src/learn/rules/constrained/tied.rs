@@ -201,7 +201,7 @@ impl Tied {
     fn whiten_means(&mut self) {
         for (mean, whitened) in self.means.iter().zip(&mut self.whitened) {
             let away: Vec<f64> = mean.iter().zip(&self.origin).map(|(mean, origin)| mean - origin).collect();
-            self.factor.quadratic_form(&away, whitened);
+            whiten(&self.factor, &away, whitened);
         }
     }
 
@@ -271,7 +271,7 @@ impl Tied {
                     self.block[l * BLOCK + place] = *v;
                     *mean += step * v;
                 }
-                self.factor.quadratic_form(v, &mut self.current);
+                whiten(&self.factor, v, &mut self.current);
                 let whitened = self.whitened[j].iter_mut().zip(&self.current);
                 whitened.for_each(|(mean, y)| *mean += step * y);
             }
@@ -313,5 +313,15 @@ impl Tied {
         self.sum.add_relative(&self.block, &vec![0.0; self.dim], &self.weights, &mut self.quads);
         self.space = origin;
         self.collected = 0;
+    }
+}
+
+/// A deviation whose squared length is its squared distance, in the coordinates of the inverse that whitens rows.
+fn whiten(factor: &Factor, away: &[f64], whitened: &mut [f64]) {
+    let distance = factor.quadratic_form(away, whitened);
+    let length: f64 = whitened.iter().map(|value| value * value).sum();
+    if length > 0.0 {
+        let scale = (distance / length).sqrt();
+        whitened.iter_mut().for_each(|value| *value *= scale);
     }
 }

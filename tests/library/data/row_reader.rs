@@ -1,18 +1,22 @@
-use super::*;
+//! The end of a stream, and the places of its rows.
+
+use gmm_bmm::data::{BadRows, Block, Missing, ReadOptions, RowReader};
+
+use super::options;
 
 fn stream(text: &str, options: ReadOptions) -> RowReader {
-    RowReader::open(vec![Input::from_bytes("data", text)], options).unwrap()
+    super::open(text, options).unwrap()
 }
 
 #[test]
 fn a_stream_can_be_sent_to_another_thread() {
     fn is_send<T: Send>(_: &T) {}
-    is_send(&stream("1\n", ReadOptions::default()));
+    is_send(&stream("1\n", options()));
 }
 
 #[test]
 fn after_an_error_the_stream_is_at_its_end() {
-    let mut stream = stream("1\n2\nx\n3\n", ReadOptions::default());
+    let mut stream = stream("1\n2\nx\n3\n", options());
     let mut block = Block::new(1);
     assert!(stream.read_block(&mut block, 100).is_err());
     assert_eq!(block.values(), [1.0, 2.0]);
@@ -22,7 +26,7 @@ fn after_an_error_the_stream_is_at_its_end() {
 #[test]
 fn rows_know_their_place_among_those_that_were_skipped() {
     let text = "x\nx\n1\n2\nx\n3\nx\nx\n4\n5\nx\n";
-    let mut stream = stream(&format!("a\n{text}"), ReadOptions::default().bad_rows(BadRows::Skip));
+    let mut stream = stream(&format!("a\n{text}"), options().bad_rows(BadRows::Skip));
     let mut block = Block::new(1);
     let mut places = Vec::new();
     loop {
@@ -37,7 +41,7 @@ fn rows_know_their_place_among_those_that_were_skipped() {
 
 #[test]
 fn rows_with_gaps_that_are_left_out_have_a_place_too() {
-    let options = ReadOptions::default().bad_rows(BadRows::Skip).missing(Missing::Skip);
+    let options = options().bad_rows(BadRows::Skip).missing(Missing::Skip);
     let mut stream = stream("a,b\n,1\n1,2\nx,3\nNA,\n4,5\n", options);
     let mut block = Block::new(2);
     assert!(stream.read_block(&mut block, 100).unwrap());
@@ -49,6 +53,6 @@ fn rows_with_gaps_that_are_left_out_have_a_place_too() {
 
 #[test]
 fn a_limit_of_no_rows_gives_none() {
-    let mut stream = stream("1\n2\n", ReadOptions::default().limit(0));
+    let mut stream = stream("1\n2\n", options().limit(0));
     assert!(!stream.read_block(&mut Block::new(1), 10).unwrap());
 }
