@@ -38,7 +38,8 @@ WORK=${WORK:-target/tables/$(git rev-parse --short HEAD:src 2>/dev/null || echo 
 [ -n "${SKIP_BUILD:-}" ] || cargo build ${PACKAGES:-} --profile "$PROFILE"
 began=$(date +%s)
 
-is_present() { [ -f "$DATASETS/$1.csv" ]; }
+# A set of the catalogue, or a file.
+is_present() { [ -f "$DATASETS/$1.csv" ] || [ -f "$1" ]; }
 
 # Runs a comparison, which MINUTES ends.
 compare() {
@@ -74,7 +75,9 @@ run_table() {
         # shellcheck disable=SC2086
         compare --data "$set" $missing --keep-missing --out "$WORK/$table" "$@"
     done
-    make_table "$table" "$(echo $sets | tr ' ' ',')"
+    names=''
+    for set in $sets; do names="$names,$(basename "$set" .csv)"; done
+    make_table "$table" "${names#,}"
 }
 
 # make_table NAME SETS [FOLDER]: packs the records of $WORK/NAME into $RESULTS/NAME, or FOLDER of it, and makes the table of them.
