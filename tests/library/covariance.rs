@@ -8,6 +8,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use crate::common::at_full_size;
+
 const CONSTRAINED: [CovarianceType; 3] =
     [CovarianceType::Tied, CovarianceType::Diag, CovarianceType::Spherical];
 
@@ -138,6 +140,32 @@ fn batches_files_and_threads_change_no_bit() {
             assert!(straight == run(2, 411, false), "{kind:?} {n}: batches");
             assert!(straight == run(1, 250, true), "{kind:?} {n}: resuming");
         }
+    }
+}
+
+/// So many rows with so many columns that kept ones are in single precision, and not all are kept.
+#[test]
+fn rows_kept_in_single_precision_change_no_bit_between_batches_files_and_threads() {
+    let kinds = [CovarianceType::Full, CovarianceType::Diag, CovarianceType::Tied, CovarianceType::Spherical];
+    for kind in if at_full_size() { &kinds[..] } else { &kinds[..1] } {
+        let rows = synthetic(*kind, 72_000, 3, 60, 3).0;
+        let settings = FitSettings::obmm(3).covariance(*kind).start_rows(1000).keep_rows(70_500);
+        let run = |threads: usize, cuts: &[usize], resumes: bool| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut pass = OnlineFit::new(60, settings.clone()).unwrap();
+                for ends in cuts.windows(2) {
+                    pass.observe(rows.slice(s![ends[0]..ends[1], ..])).unwrap();
+                    if resumes && ends[1] < 72_000 {
+                        let model = Model::read(&bytes(&pass.to_model().unwrap())[..]).unwrap();
+                        pass = model.resume().unwrap();
+                    }
+                }
+                bytes(&pass.to_model().unwrap())
+            })
+        };
+        let straight = run(2, &[0, 72_000], false);
+        assert!(straight == run(1, &[0, 1_500, 71_800, 72_000], true), "{kind:?}");
     }
 }
 

@@ -58,6 +58,7 @@ pub fn run() -> Record {
 pub fn data(name: &str, title: &str, columns: usize, units: Units) -> DataRecord {
     let record = DataRecord {
         data: name.into(),
+        weight: None,
         title: title.into(),
         rows: 4177,
         columns: (0..columns).map(|i| format!("x{i}")).collect(),
@@ -84,6 +85,7 @@ pub fn cell(data: &str, contender: Contender, k: usize, fold: usize, test: Vec<f
         prequential: Some(-1.5),
         test,
         summary: None,
+        weights: None,
         log_jacobian: 0.0,
         gap_jacobians: None,
         start_seconds: 0.01,
