@@ -127,3 +127,12 @@ def test_verbose_prints_revisions(capsys):
 def test_an_unknown_type_is_refused(X):
     with pytest.raises(ValueError, match="covariance_type"):
         OnlineGaussianMixture(covariance_type="banded").fit(X)
+
+
+def test_rows_after_the_start_do_not_widen_tied_covariances():
+    rng = np.random.default_rng(3)
+    centres = rng.normal(size=(4, 5)) * 4
+    X = centres[rng.integers(0, 4, 2300)] + rng.normal(size=(2300, 5))
+    mixture = OnlineGaussianMixture(4, covariance_type="tied", effort="fast", start_rows=2000, random_state=0)
+    mixture.partial_fit(X[:2000]).partial_fit(X[2000:])
+    assert np.diag(mixture.covariances_).max() < 1.2
