@@ -226,12 +226,12 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
             session.index().clone()
         }
     };
+    args.shown.choose(&mut index)?;
     if args.shown.pack {
         let packed = pack(&index, &args.shown.options(&index)?).map_err(with_remedy)?;
         write_packed(folder, &packed)?;
         index = packed.into_iter().collect();
     }
-    args.shown.choose(&mut index)?;
     let cells = index.cell_count();
     let source = args.from_records.as_deref().unwrap_or(folder);
     anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables from", source.display());

@@ -45,9 +45,9 @@ pub(super) struct ReadingArgs {
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     drop: Vec<String>,
 
-    /// Column that holds the weight of each row, by name or number: a row of weight 3 counts as three rows
+    /// Column that holds the weight of each row, by name or number
     ///
-    /// The column is not learned. A weight is 0 or above and need not be whole; a row of weight 0 counts as if it were not there. The number of rows that a model has learned from decides how much it trusts them, so multiplying all weights by 10 means ten times as many rows: the prior counts for less, and a K that is learned may be larger. Weights that only say how rows compare should have a mean of about 1.
+    /// A row of weight 3 counts as three rows. The column is not learned. A weight is 0 or above and need not be whole; a row of weight 0 counts as if it were not there. The number of rows that a model has learned from decides how much it trusts them, so multiplying all weights by 10 means ten times as many rows: the prior counts for less, and a K that is learned may be larger. Weights that only say how rows compare should have a mean of about 1.
     #[arg(long, value_name = "COLUMN")]
     weight: Option<String>,
 

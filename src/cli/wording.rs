@@ -100,10 +100,10 @@ pub(super) fn missing_values(missing: &MissingCounts, rows_left_out: u64) -> Str
     }
 }
 
-/// Rows that have no value in any column.
+/// Rows that have no value in any column, or no weight.
 pub(super) fn empty_rows(rows: u64) -> String {
     let (have, were) = if rows == 1 { ("has", "was") } else { ("have", "were") };
-    format!("{} {have} no value in any column and {were} ignored", count(rows, "row"))
+    format!("{} {have} no value in any column or a weight of 0, and {were} ignored", count(rows, "row"))
 }
 
 /// What to do to have the file of a data set.

@@ -125,7 +125,7 @@ impl fmt::Display for RowProblem {
             RowProblem::Cell { column, cell, why, .. } => match why {
                 BadCell::NotANumber => write!(f, "'{cell}' in column '{column}' is not a number"),
                 BadCell::NotFinite => {
-                    write!(f, "'{cell}' in column '{column}' is not a finite number up to 1e150")
+                    write!(f, "'{cell}' in column '{column}' is not a finite number up to 1e90")
                 }
                 BadCell::Thousands => write!(f, "'{cell}' in column '{column}' has thousands separators"),
                 BadCell::Date => write!(f, "'{cell}' in column '{column}' is a date or time, not a number"),
@@ -134,7 +134,7 @@ impl fmt::Display for RowProblem {
                 }
                 BadCell::Weight => write!(
                     f,
-                    "{cell} in the weight column '{column}' is not a weight: it must be 0 or above, and at most 1e15"
+                    "{cell} in the weight column '{column}' is not a weight: it must be 0 or above, and at most 1e10"
                 ),
             },
             RowProblem::Missing { column } => write!(f, "the value in column '{column}' is missing"),
@@ -150,11 +150,11 @@ impl fmt::Display for MissingValue {
         let MissingValue { file, line, row, column, counts, counted_all } = self;
         write!(f, "{}: the value in column '{column}' is missing; ", place(file, *line, *row))?;
         let rows = match counts.rows {
-            rows if *counted_all => count(rows, "row"),
-            1 => "the first row".to_string(),
-            rows => format!("the first {rows} rows"),
+            rows if *counted_all => format!("among {}", count(rows, "row")),
+            1 => "in the first row".to_string(),
+            rows => format!("among the first {rows} rows"),
         };
         let rest = if *counted_all { "" } else { " (later rows are not counted)" };
-        write!(f, "missing values among {rows}: {counts}{rest}")
+        write!(f, "missing values {rows}: {counts}{rest}")
     }
 }

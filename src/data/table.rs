@@ -286,7 +286,7 @@ fn bad_row(table: &dyn RowTable, problem: RowProblem) -> BadRow {
 }
 
 /// The largest weight of a row.
-const MAX_WEIGHT: f64 = 1e15;
+const MAX_WEIGHT: f64 = 1e10;
 
 /// The position of the one column that holds the weight of each row.
 fn weight_column(file: &str, names: &Names, column: &str) -> Result<usize, DataError> {

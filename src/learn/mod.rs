@@ -78,7 +78,7 @@ pub enum LearnError {
     },
     /// A weight that no row can have.
     #[error(
-        "row {row} has the weight {weight}, which must be a finite number of rows: 0 or above, and at most 1e15"
+        "row {row} has the weight {weight}, which must be a finite number of rows: 0 or above, and at most 1e10"
     )]
     Weight {
         /// Which row, from 1.

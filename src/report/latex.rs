@@ -39,9 +39,16 @@ pub(super) fn render(summary: &Summary) -> String {
 
 /// The columns of learners, divided so that each part fits a page.
 fn parts(table: &ReportTable) -> Vec<Range<usize>> {
+    let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let width = |column: usize| {
-        let cells = table.rows.iter().map(|row| row[column].line().chars().count());
-        cells.chain([table.head[column].chars().count()]).max().unwrap_or(0) + 2
+        let cells = || table.rows.iter().map(|row| &row[column]);
+        let scores = longest(&mut cells().map(|cell| cell.text.chars().count() + cell.arrow.chars().count()));
+        let asides =
+            longest(&mut cells().map(|cell| cell.aside.as_ref().map_or(0, |aside| aside.chars().count())));
+        scores
+            .max(asides * 4 / 5)
+            .max(longest(&mut table.head[column].split(' ').map(|word| word.chars().count())))
+            + 2
     };
     let room = LINE.saturating_sub(NAMES + table.paper.clone().map(width).sum::<usize>());
     let mut parts = Vec::new();
@@ -60,12 +67,23 @@ fn parts(table: &ReportTable) -> Vec<Range<usize>> {
 fn push_part(text: &mut String, table: &ReportTable, shown: &[usize]) {
     let numbers = "r".repeat(shown.len() - table.text_columns);
     let _ = writeln!(text, "\\begin{{tabular}}{{p{{0.22\\textwidth}}{numbers}}}\n\\toprule");
-    let head: Vec<String> = shown.iter().map(|&column| escape(&table.head[column])).collect();
+    // The words of a head are below one another, and so are a score and its aside.
+    let head =
+        |column: &usize| format!("\\shortstack{{{}}}", escape(&table.head[*column]).replace(' ', "\\\\"));
+    let head: Vec<String> = shown.iter().map(head).collect();
     let _ = writeln!(text, "{} \\\\\n\\midrule", head.join(" & "));
     for row in &table.rows {
-        let cells: Vec<String> = shown.iter().map(|&column| cell(&row[column])).collect();
+        let mut cells: Vec<String> = shown.iter().map(|&column| cell(&row[column])).collect();
+        let units = aside(&row[0]);
+        if !units.is_empty() {
+            cells[0] += &format!(" {units}");
+        }
         // Names wrap without gaps between words.
         let _ = writeln!(text, "\\raggedright {} \\\\", cells.join(" & "));
+        let asides: Vec<String> = shown[1..].iter().map(|&column| aside(&row[column])).collect();
+        if asides.iter().any(|aside| !aside.is_empty()) {
+            let _ = writeln!(text, " & {} \\\\", asides.join(" & "));
+        }
     }
     text.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");
 }
@@ -88,9 +106,11 @@ fn caption(summary: &Summary, table: &ReportTable) -> String {
 fn cell(cell: &TableCell) -> String {
     let number = escape(&cell.text);
     let number = if cell.best { format!("\\textbf{{{number}}}") } else { number };
-    let aside =
-        cell.aside.as_ref().map_or(String::new(), |aside| format!(" {{\\scriptsize {}}}", escape(aside)));
-    format!("{number}{}{aside}", escape(cell.arrow))
+    format!("{number}{}", escape(cell.arrow))
+}
+
+fn aside(cell: &TableCell) -> String {
+    cell.aside.as_ref().map_or(String::new(), |aside| format!("{{\\scriptsize {}}}", escape(aside)))
 }
 
 /// Escapes LaTeX's special characters. Greek letters and some symbols become commands, and other characters beyond Latin letters

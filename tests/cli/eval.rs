@@ -91,7 +91,7 @@ fn scores_have_the_row_numbers_of_the_file() {
     place.refuses(
         line,
         1,
-        &["row 3: the value in column 'b' is missing", "in 7 rows: 1 in 'b'", "--missing skip"],
+        &["row 3: the value in column 'b' is missing", "among 7 rows: 1 in 'b'", "--missing skip"],
     );
     place.refuses(
         &format!("{line} --drop b"),
@@ -405,6 +405,7 @@ fn show_tells_in_words_what_was_guarded() {
         "nu_floored": 33,
         "literal_steps_kept": 44,
         "components_damped": 55,
+        "rows_set_aside": 66,
     });
     model.as_object_mut().unwrap().remove("checksum");
     place.write("model.json", &model.to_string());
@@ -416,6 +417,7 @@ fn show_tells_in_words_what_was_guarded() {
         "33 times a projection was held at the fewest degrees of freedom",
         "44 times the paper's equations had no solution",
         "55 components had a product over the shards that was damped",
+        "66 validation rows far from every component at the end, and not learned",
     ] {
         assert!(said.contains(words), "{said}\nwithout: {words}");
     }

@@ -342,7 +342,7 @@ fn mistakes_in_learners_are_explained() {
     refuses(
         &["--learner", "x=sh {K} {train} {test} {scores}"],
         2,
-        "unknown placeholder {K}: the placeholders are {train}, {test}",
+        "unknown placeholder {K}: the placeholders are {train}, {weights}, {test}",
     );
     refuses(&["--scorer", "./score {test}"], 2, "--learner");
     refuses(

@@ -127,7 +127,7 @@ def as_weights(sample_weight, X: np.ndarray) -> np.ndarray | None:
     return np.require(weights, requirements=["A", "C"])
 
 
-_MAX_WEIGHT = 1e15
+_MAX_WEIGHT = 1e10
 
 
 def count_rows(X: np.ndarray, weights: np.ndarray | None) -> int:

@@ -1,7 +1,7 @@
 //! What can be done about errors in data.
 
 use super::DataError;
-use crate::data::{ChosenBy, RowProblem};
+use crate::data::{BadCell, ChosenBy, RowProblem};
 use crate::remedy::Remedy;
 
 impl DataError {
@@ -51,6 +51,10 @@ impl DataError {
             DataError::QuotationInPart { .. } => vec![Remedy::ReadWhole],
             DataError::MissingValue(_) => vec![Remedy::UseObservedValues, Remedy::SkipRowsWithGaps],
             DataError::BadRow(bad) => match &bad.problem {
+                // A row needs its weight.
+                RowProblem::Cell { why: BadCell::Weight, .. } => {
+                    vec![Remedy::CorrectData, Remedy::SkipBadRows]
+                }
                 RowProblem::Cell { column, chosen: ChosenBy::Content, .. } => {
                     vec![Remedy::CorrectData, drop(column), Remedy::BadCellsAsMissing, Remedy::SkipBadRows]
                 }
@@ -76,7 +80,7 @@ impl DataError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{BadCell, BadRow};
+    use crate::data::BadRow;
 
     #[test]
     fn a_bad_row_says_where_it_is_and_the_remedy_depends_on_who_chose_the_column() {

@@ -64,7 +64,7 @@ pub struct Fitted {
 }
 
 /// The largest weight of a row.
-const MAX_WEIGHT: f64 = 1e15;
+const MAX_WEIGHT: f64 = 1e10;
 
 /// An error if there is not one weight for each row, or one is none that a row can have. `before` rows came before them.
 pub(in crate::learn) fn check_weights(

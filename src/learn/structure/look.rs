@@ -10,12 +10,11 @@ use rayon::prelude::*;
 use super::directions::{Directions, mean_and_covariance};
 use super::e_step::{Assigned, draw};
 use super::merge::cheapest_merges;
-use super::revision::divergence;
 use super::search::{AFFORDABLE, MIN_RISE};
 use super::split::tail_moments;
-use crate::dist::{Gaussian, GaussianMixture, leading_directions};
+use crate::dist::{GaussianMixture, leading_directions};
 use crate::linalg::blocks::{BLOCK, RowBlocks, square_distances};
-use crate::linalg::{CovarianceType, Factor, lower_inverse};
+use crate::linalg::{Factor, lower_inverse};
 use crate::stats::chi_squared_quantile;
 
 /// Bins of a histogram, each with the same probability.
@@ -31,32 +30,20 @@ const STEPS: usize = 50;
 /// Rows that merges are judged on, for each component.
 const ROWS_OF_MERGES: usize = 600;
 
-/// What a look finds if all components fit.
-pub(super) struct Fit {
-    /// The component that each row draws.
-    pub drawn: Vec<usize>,
-    /// About how much EM would raise the mean log-likelihood, beyond what it always gains by chance.
-    pub gain: f64,
-}
-
-/// Compares the rows of each component with its shape. `None` if one does not fit, or has too few rows.
-pub(super) fn fit_of_all(rows: &RowBlocks, mixture: &GaussianMixture, seed: u64) -> Option<Fit> {
+/// Whether the rows of each component have its shape. A component with too few rows to tell does not count as fitting.
+pub(super) fn all_fit(rows: &RowBlocks, mixture: &GaussianMixture, seed: u64) -> bool {
     // In many columns, a search sees only the leading directions.
     let directions = Directions::of(rows);
     let projected =
         directions.map(|directions| (directions.project(rows), directions.project_mixture(mixture)));
     let (rows, mixture) = projected.as_ref().map_or((rows, mixture), |(rows, mixture)| (rows, mixture));
     let drawn = draw(rows, mixture, seed);
-    let mut of: Vec<(&Gaussian, Vec<usize>)> =
-        mixture.components().iter().map(|component| (component, Vec::new())).collect();
-    drawn.iter().enumerate().for_each(|(row, &j)| of[j].1.push(row));
+    let mut of = vec![Vec::new(); mixture.k()];
+    drawn.iter().enumerate().for_each(|(row, &j)| of[j].push(row));
     // The smallest components first: they are judged soonest.
-    of.sort_by_key(|(_, own)| own.len());
+    of.sort_by_key(Vec::len);
     let bins = Bins::new(rows.dim());
-    let gain = |(component, own): &(&Gaussian, Vec<usize>)| gain_if_gaussian(rows, component, own, &bins);
-    let gains: Option<Vec<f64>> = of.par_iter().map(gain).collect();
-    let gain = gains?.iter().sum::<f64>() / rows.rows() as f64;
-    Some(Fit { drawn, gain })
+    of.par_iter().all(|own| is_gaussian(rows, own, &bins))
 }
 
 /// Whether a merge may lose less than its price.
@@ -90,15 +77,15 @@ impl Bins {
     }
 }
 
-/// What EM would add to the log-likelihood of the rows with these indices, beyond what it gains by chance, if they have the shape
-/// of a Gaussian as far as their number tells, or differ from it by too little for a search to gain.
-fn gain_if_gaussian(rows: &RowBlocks, component: &Gaussian, own: &[usize], bins: &Bins) -> Option<f64> {
+/// Whether the rows with these indices have the shape of a Gaussian as far as their number tells, or differ from it by too little
+/// for a search to gain.
+fn is_gaussian(rows: &RowBlocks, own: &[usize], bins: &Bins) -> bool {
     let dim = rows.dim();
     if own.len() < (ROWS_PER_COLUMN * dim).max(10 * BINS) {
-        return None;
+        return false;
     }
     let (mean, covariance) = mean_and_covariance(&rows.reordered(own));
-    let factor = Factor::from_matrix(covariance.view()).ok()?;
+    let Ok(factor) = Factor::from_matrix(covariance.view()) else { return false };
     let inverse = lower_inverse(factor.lower_matrix().view());
     let part = |odd: usize| {
         let own: Vec<usize> = own.iter().copied().skip(odd).step_by(2).collect();
@@ -115,9 +102,9 @@ fn gain_if_gaussian(rows: &RowBlocks, component: &Gaussian, own: &[usize], bins:
         places.copy_from_slice(&squares);
     }
     if misfit(&places[..tested.rows()], &bins.distance) > most {
-        return None;
+        return false;
     }
-    let fits = axes(&seen, &covariance, &inverse).iter().all(|axis| {
+    axes(&seen, &covariance, &inverse).iter().all(|axis| {
         for ((block, _), places) in tested.iter().zip(places.chunks_exact_mut(BLOCK)) {
             places.fill(0.0);
             for (column, along) in block.chunks_exact(BLOCK).zip(axis) {
@@ -125,10 +112,7 @@ fn gain_if_gaussian(rows: &RowBlocks, component: &Gaussian, own: &[usize], bins:
             }
         }
         misfit(&places[..tested.rows()], &bins.place) <= most
-    });
-    let own_shape = Gaussian::new(mean, factor).ok()?;
-    let by_chance = 0.5 * CovarianceType::Full.of_component(dim as f64);
-    fits.then(|| own.len() as f64 * divergence(&own_shape, component) - by_chance)
+    })
 }
 
 /// The directions in which other shapes show: those of the lightest and the heaviest tails, of skewness, and the longest ones.
@@ -162,7 +146,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::dist::Mixture;
+    use crate::dist::{Gaussian, Mixture};
 
     /// Overlapping components of random shapes.
     fn truth(k: usize, dim: usize, seed: u64) -> GaussianMixture {
@@ -182,7 +166,7 @@ mod tests {
     }
 
     fn fits(rows: &Array2<f64>, mixture: &GaussianMixture) -> bool {
-        fit_of_all(&RowBlocks::new(rows.view()), mixture, 1).is_some()
+        all_fit(&RowBlocks::new(rows.view()), mixture, 1)
     }
 
     #[test]

@@ -11,7 +11,6 @@ use ndarray::ArrayView2;
 
 pub(in crate::learn) use rows::search_rows;
 use rows::weighted_rows;
-pub(super) use unmoved::divergence;
 use unmoved::unmoved;
 
 use super::covariance_prior::{PriorStrength, Strength};
@@ -249,8 +248,8 @@ impl<'a> Reviser<'a> {
         task: Task,
     ) -> Revision {
         let current = self.rows.scale(current);
-        if let Some(fit) = self.fit_if_nothing_gains(&current, task) {
-            return self.unsearched(&current, &fit, task);
+        if self.nothing_gains(&current, task) {
+            return self.unsearched(&current, task);
         }
         let noise = task.noise.map(|noise| noise + self.rows.log_jacobian());
         let some = self.informative_rows(&current, task.size);

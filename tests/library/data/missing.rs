@@ -72,9 +72,9 @@ fn the_error_counts_all_rows_of_files_and_says_where_it_cannot() {
             assert!(error.ends_with(&format!("{said}{counts}")), "{error}");
         }
         let both = options().open(&[file, &plain]).unwrap().read_all().unwrap_err().to_string();
-        assert!(both.ends_with("in 8 rows: 2 in 'x', 4 in 'y', 2 in 'z'"), "{both}");
+        assert!(both.ends_with("among 8 rows: 2 in 'x', 4 in 'y', 2 in 'z'"), "{both}");
         let limited = options().limit(3).open(&[file]).unwrap().read_all().unwrap_err().to_string();
-        assert!(limited.ends_with("in 3 rows: 1 in 'x', 1 in 'y', 1 in 'z'"), "{limited}");
+        assert!(limited.ends_with("among 3 rows: 1 in 'x', 1 in 'y', 1 in 'z'"), "{limited}");
     }
     let pipe = error(text, options()).to_string();
     let so_far = "missing values among the first 2 rows: 1 in 'x', 1 in 'z' (later rows are not counted)";

@@ -36,7 +36,7 @@ pub(super) fn unmoved(
 }
 
 /// The Kullback-Leibler divergence of `b` from `a`.
-pub(in crate::learn::structure) fn divergence(a: &Gaussian, b: &Gaussian) -> f64 {
+fn divergence(a: &Gaussian, b: &Gaussian) -> f64 {
     if a.covariance().kind().is_diagonal() && b.covariance().kind().is_diagonal() {
         let (own, other) = (a.covariance().diagonal(), b.covariance().diagonal());
         let columns = own.iter().zip(&other).zip(a.mean().iter().zip(b.mean()));

@@ -6,25 +6,23 @@ use crate::dist::GaussianMixture;
 use crate::learn::structure::Size;
 use crate::learn::structure::directions::searched_columns;
 use crate::learn::structure::em::Price;
-use crate::learn::structure::find::ordered;
-use crate::learn::structure::look::{Fit, fit_of_all, has_affordable_merge};
-use crate::learn::structure::search::MIN_RISE;
+use crate::learn::structure::look::{all_fit, has_affordable_merge};
 use crate::linalg::CovarianceType;
 
 /// With fewer learned rows, a search costs little, and is always made.
 const MIN_LOOKED: u64 = 20_000;
 
 impl Reviser<'_> {
-    /// How well the components fit, if the rows of each have its shape, so that no search is worth its time.
-    pub(super) fn fit_if_nothing_gains(&self, current: &GaussianMixture, task: Task) -> Option<Fit> {
+    /// Whether the rows of each component have its shape, and no merge is affordable, so that no search is worth its time. The
+    /// last search of a stream is always made: it finds clusters that are too close for a look.
+    pub(super) fn nothing_gains(&self, current: &GaussianMixture, task: Task) -> bool {
         let rows = &self.rows.blocks;
         let plain = self.forgetting.is_none() && self.learned_weight.is_none() && !rows.has_gaps();
         // With many columns, a search takes longer than a look on any number of rows.
         let looks = self.learned >= MIN_LOOKED || searched_columns(rows) < rows.dim();
-        if task.alert || !plain || !looks || self.how.kind != CovarianceType::Full {
-            return None;
+        if self.how.closing || task.alert || !plain || !looks || self.how.kind != CovarianceType::Full {
+            return false;
         }
-        let fit = fit_of_all(rows, current, self.how.seed)?;
         let merges = match task.size {
             Size::Given(_) => false,
             Size::Learned { .. } => match task.size.price(rows, self.how.kind) {
@@ -32,17 +30,12 @@ impl Reviser<'_> {
                 Price::Evidence => true,
             },
         };
-        (!merges).then_some(fit)
+        !merges && all_fit(rows, current, self.how.seed)
     }
 
-    /// The revision of a mixture whose components all fit: EM on all rows, if the stream has ended and EM gains anything.
-    pub(super) fn unsearched(&mut self, current: &GaussianMixture, fit: &Fit, task: Task) -> Revision {
-        if self.how.closing {
-            self.rows.blocks = ordered(&self.rows.blocks, &fit.drawn).0;
-        }
-        // If all rows are kept, EM on them follows.
-        let adjusts = task.adjusts || self.how.closing && !self.complete && fit.gain > MIN_RISE;
-        if !adjusts {
+    /// The revision of a mixture whose components all fit: a little EM on all rows, if the task asks for it.
+    pub(super) fn unsearched(&self, current: &GaussianMixture, task: Task) -> Revision {
+        if !task.adjusts {
             return Revision { revised: None, moves: Vec::new() };
         }
         let rows = &self.rows.blocks;
