@@ -68,8 +68,10 @@ fn push_part(text: &mut String, table: &ReportTable, shown: &[usize]) {
     let numbers = "r".repeat(shown.len() - table.text_columns);
     let _ = writeln!(text, "\\begin{{tabular}}{{p{{0.22\\textwidth}}{numbers}}}\n\\toprule");
     // The words of a head are below one another, and so are a score and its aside.
-    let head =
-        |column: &usize| format!("\\shortstack{{{}}}", escape(&table.head[*column]).replace(' ', "\\\\"));
+    let head = |column: &usize| match escape(&table.head[*column]) {
+        words if words.contains(' ') => format!("\\shortstack{{{}}}", words.replace(' ', "\\\\")),
+        word => word,
+    };
     let head: Vec<String> = shown.iter().map(head).collect();
     let _ = writeln!(text, "{} \\\\\n\\midrule", head.join(" & "));
     for row in &table.rows {
