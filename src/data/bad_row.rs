@@ -125,7 +125,7 @@ impl fmt::Display for RowProblem {
             RowProblem::Cell { column, cell, why, .. } => match why {
                 BadCell::NotANumber => write!(f, "'{cell}' in column '{column}' is not a number"),
                 BadCell::NotFinite => {
-                    write!(f, "'{cell}' in column '{column}' is not a finite number up to 1e90")
+                    write!(f, "'{cell}' in column '{column}' is not a finite number up to 1e150")
                 }
                 BadCell::Thousands => write!(f, "'{cell}' in column '{column}' has thousands separators"),
                 BadCell::Date => write!(f, "'{cell}' in column '{column}' is a date or time, not a number"),
