@@ -127,7 +127,7 @@ def test_the_detector_scores_as_the_estimator_does():
         detector.learn_one(dict(zip("abc", row.tolist())))
     estimator = MixtureOutlierDetector(0.01, n_components=3, half_life=500)
     estimator.mixture_ = detector._mixture
-    estimator.n_features_in_ = 3
+    estimator.n_features_in_, estimator._first = 3, None
     scores = [detector.score_one(dict(zip("abc", row.tolist()))) for row in rows[:20]]
     numpy.testing.assert_array_equal(scores, -estimator.score_samples(rows[:20]))
     assert detector.score_one({"a": 90.0, "b": 0.0, "c": 0.0}) > max(scores) + 10
