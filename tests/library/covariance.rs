@@ -143,7 +143,7 @@ fn batches_files_and_threads_change_no_bit() {
     }
 }
 
-/// So many rows with so many columns that kept ones are in single precision, and not all are kept.
+/// A size at which kept rows are in single precision, and not all rows are kept.
 #[test]
 fn rows_kept_in_single_precision_change_no_bit_between_batches_files_and_threads() {
     let kinds = [CovarianceType::Full, CovarianceType::Diag, CovarianceType::Tied, CovarianceType::Spherical];
