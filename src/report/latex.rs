@@ -39,16 +39,14 @@ pub(super) fn render(summary: &Summary) -> String {
 
 /// The columns of learners, divided so that each part fits a page.
 fn parts(table: &ReportTable) -> Vec<Range<usize>> {
-    let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let chars = |text: &str| text.chars().count();
     let width = |column: usize| {
-        let cells = || table.rows.iter().map(|row| &row[column]);
-        let scores = longest(&mut cells().map(|cell| cell.text.chars().count() + cell.arrow.chars().count()));
-        let asides =
-            longest(&mut cells().map(|cell| cell.aside.as_ref().map_or(0, |aside| aside.chars().count())));
-        scores
-            .max(asides * 4 / 5)
-            .max(longest(&mut table.head[column].split(' ').map(|word| word.chars().count())))
-            + 2
+        let cell = |row: &Vec<TableCell>| {
+            let TableCell { text, arrow, aside, .. } = &row[column];
+            (chars(text) + chars(arrow)).max(aside.as_ref().map_or(0, |aside| chars(aside) * 4 / 5))
+        };
+        let words = table.head[column].split(' ').map(chars);
+        table.rows.iter().map(cell).chain(words).max().unwrap_or(0) + 2
     };
     let room = LINE.saturating_sub(NAMES + table.paper.clone().map(width).sum::<usize>());
     let mut parts = Vec::new();
