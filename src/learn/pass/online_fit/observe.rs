@@ -13,7 +13,7 @@ impl OnlineFit {
     ///
     /// # Errors
     /// If a row does not have [`OnlineFit::dim`] columns or has a number that is not finite. Then no row of the batch is
-    /// learned. With [`FitSettings::gaps`], NaN is a missing value; a row without any value is counted and ignored.
+    /// learned. With [`FitSettings::gaps`](crate::learn::FitSettings::gaps), NaN is a missing value; a row without any value is counted and ignored.
     pub fn observe(&mut self, rows: ArrayView2<f64>) -> Result<(), LearnError> {
         self.observe_weighted(rows, None)
     }
@@ -130,7 +130,7 @@ impl OnlineFit {
         Ok(Progress::Learned(taken))
     }
 
-    /// Sets whether values may be missing from now on, as [`FitSettings::gaps`] does.
+    /// Sets whether values may be missing from now on, as [`FitSettings::gaps`](crate::learn::FitSettings::gaps) does.
     pub fn allow_gaps(&mut self, gaps: bool) {
         self.settings.gaps = gaps;
     }
