@@ -5,7 +5,7 @@
 set -eu
 program=$1 target=$2 out=$3
 helper=${HELPER:-$program}
-version=$("$helper" --version | cut -d' ' -f2)
+version=$("$helper" --version | sed -n '1s|.* ||p')
 name=gmm-bmm-$version-$target
 folder=$out/$name
 rm -rf "$folder"
