@@ -68,6 +68,17 @@ def timed(*arguments):
     return printed, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
+def measured(*arguments):
+    """CPU seconds and the largest resident set in MB. A small process starts the command: the resident set of a process that starts
+    another one counts as that of the other."""
+    inner = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
+             "used = resource.getrusage(resource.RUSAGE_CHILDREN); print(used.ru_utime, used.ru_maxrss / 1024)")
+    done = subprocess.run([sys.executable, "-c", inner, COMMAND, *map(str, arguments), "--quiet"], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, arguments))}\n{done.stderr}")
+    return map(float, done.stdout.split())
+
+
 def peers(train, test, ks):
     from sklearn.mixture import GaussianMixture
 
@@ -155,8 +166,7 @@ def seconds(args):
     rows = latent + random.normal(size=(args.rows, d)) + 1.5 * random.normal(size=(k, d))[random.integers(k, size=args.rows)]
     rows = rows.astype(np.float32).astype(float)
     data, model = save("rows", rows), FOLDER / f"model-{os.getpid()}.json"
-    own = timed("fit", "--data", data, "--k", k if args.k == "auto" else args.k, "--out", model, *args.more)[1]
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    own, memory = measured("fit", "--data", data, "--k", k if args.k == "auto" else args.k, "--out", model, *args.more)
     # Reading the model takes as long for two rows.
     score, scoring = timed("eval", "--model", model, "--data", data)
     few = save("few", rows[:2])

@@ -4,6 +4,7 @@
 use ndarray::{Array2, ArrayView2};
 
 use super::FactorError;
+use super::panels::cholesky_by_panels;
 
 /// The lower Cholesky factor of a symmetric positive definite matrix. Its lower triangle is read.
 ///
@@ -25,7 +26,7 @@ pub fn cholesky(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
 
 #[cfg(not(feature = "openblas"))]
 fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
-    plain_cholesky(matrix)
+    cholesky_by_panels(matrix)
 }
 
 /// LAPACK does not report the failing pivot, so the plain factorisation finds it for the error.
@@ -35,7 +36,7 @@ fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
     use_one_blas_thread();
     match matrix.cholesky(UPLO::Lower) {
         Ok(lower) => Ok(lower),
-        Err(_) => plain_cholesky(matrix),
+        Err(_) => cholesky_by_panels(matrix),
     }
 }
 
@@ -51,51 +52,10 @@ fn use_one_blas_thread() {
     ONCE.call_once(|| unsafe { openblas_set_num_threads(1) });
 }
 
-fn plain_cholesky(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
-    let dim = matrix.nrows();
-    let (mut lower, mut transposed) = (Array2::zeros((dim, dim)), Array2::<f64>::zeros((dim, dim)));
-    let mut dots = vec![0.0; dim];
-    for i in 0..dim {
-        dots[..=i].fill(0.0);
-        for j in 0..=i {
-            let rest = matrix[(i, j)] - dots[j];
-            if i == j && !(rest > 0.0 && rest.is_finite()) {
-                return Err(FactorError::NotPositiveDefinite { pivot: i, value: rest });
-            }
-            let value = if i == j { rest.sqrt() } else { rest / lower[(j, j)] };
-            (lower[(i, j)], transposed[(j, i)]) = (value, value);
-            // Contiguous: row j of the transposed factor is column j.
-            let column = transposed.row(j);
-            let column = &column.to_slice().expect("the rows of a matrix are contiguous")[j..=i];
-            dots[j..=i].iter_mut().zip(column).for_each(|(dot, other)| *dot += value * other);
-        }
-    }
-    Ok(lower)
-}
-
-/// The inverse of a lower triangular matrix with a positive diagonal.
-pub fn lower_inverse(lower: ArrayView2<f64>) -> Array2<f64> {
-    let dim = lower.nrows();
-    let mut inverse = Array2::zeros((dim, dim));
-    let mut dots = vec![0.0; dim];
-    for i in 0..dim {
-        dots[..i].fill(0.0);
-        for k in 0..i {
-            let (coefficient, row) = (lower[(i, k)], inverse.row(k));
-            let row = &row.to_slice().expect("the rows of a matrix are contiguous")[..=k];
-            dots[..=k].iter_mut().zip(row).for_each(|(dot, value)| *dot += coefficient * value);
-        }
-        for (j, dot) in dots[..i].iter().enumerate() {
-            inverse[(i, j)] = -dot / lower[(i, i)];
-        }
-        inverse[(i, i)] = 1.0 / lower[(i, i)];
-    }
-    inverse
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::lower_inverse;
     use ndarray::array;
 
     #[test]

@@ -17,7 +17,8 @@ use ndarray::{Array1, Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use super::CovarianceType;
-use super::batch::{cholesky, lower_inverse};
+use super::batch::cholesky;
+use super::panels::{column_start, factor_triangle, lower_inverse, square_triangle};
 use form::Form;
 pub use record::FactorError;
 use record::FactorRecord;
@@ -118,42 +119,19 @@ impl Factor {
     pub(crate) fn from_triangle(dim: usize, scale: f64, element: impl Fn(usize, usize) -> f64) -> Self {
         let mut lower: Vec<f64> =
             (0..dim).flat_map(|j| (j..dim).map(move |i| (i, j))).map(|(i, j)| element(i, j)).collect();
-        let mut rest = lower.as_mut_slice();
-        for j in 0..dim {
-            let (column, mut after) = rest.split_at_mut(dim - j);
-            let pivot = column[0].max(f64::EPSILON * element(j, j)).sqrt();
-            let inverse = 1.0 / pivot;
-            column[0] = pivot;
-            column[1..].iter_mut().for_each(|value| *value *= inverse);
-            for i in 1..dim - j {
-                let (later, others) = after.split_at_mut(dim - j - i);
-                after = others;
-                for (value, l) in later.iter_mut().zip(&column[i..]) {
-                    *value -= column[i] * l;
-                }
-            }
-            rest = rest.split_at_mut(dim - j).1;
-        }
+        let least: Vec<f64> = (0..dim).map(|j| f64::EPSILON * element(j, j)).collect();
+        factor_triangle(&mut lower, &least);
         Factor { dim, scale, form: Form::Lower(Arc::new(lower)) }
     }
 
     /// The lower triangle of `LLᵀ`, without `c`, by rows.
     pub(crate) fn lower_triangle(&self) -> Vec<f64> {
-        let mut sums = vec![0.0; self.dim * (self.dim + 1) / 2];
         let Form::Lower(lower) = &self.form else {
-            (0..self.dim).for_each(|i| sums[i * (i + 3) / 2] = self.pivot(i) * self.pivot(i));
-            return sums;
+            let mut squares = vec![0.0; self.dim * (self.dim + 1) / 2];
+            (0..self.dim).for_each(|i| squares[i * (i + 3) / 2] = self.pivot(i) * self.pivot(i));
+            return squares;
         };
-        for k in 0..self.dim {
-            let column = &lower[self.column_start(k)..][..self.dim - k];
-            for i in k..self.dim {
-                let row = &mut sums[i * (i + 1) / 2 + k..][..i - k + 1];
-                for (sum, l) in row.iter_mut().zip(column) {
-                    *sum += column[i - k] * l;
-                }
-            }
-        }
-        sums
+        square_triangle(lower, self.dim)
     }
 
     /// `c`.
@@ -448,11 +426,6 @@ impl Factor {
             relative.fold((f64::INFINITY, 0.0f64), |(least, most), v| (least.min(v), most.max(v)));
         most / least
     }
-}
-
-/// The index of the first element of column `j`.
-fn column_start(dim: usize, j: usize) -> usize {
-    j * (2 * dim + 1 - j) / 2
 }
 
 /// A scale below this, or above its inverse, is folded into `L` before it underflows or overflows.

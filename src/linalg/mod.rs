@@ -7,6 +7,7 @@ mod covariance_type;
 mod eigen;
 mod factor;
 mod gram;
+mod panels;
 mod row_blocks;
 pub(crate) mod simd;
 pub(crate) mod special;
@@ -15,10 +16,11 @@ mod table;
 #[allow(unsafe_code)]
 pub(crate) mod vector;
 
-pub use batch::{cholesky, lower_inverse};
+pub use batch::cholesky;
 pub(crate) use conditional::{Conditional, has_gaps};
 pub use covariance_type::CovarianceType;
 pub use eigen::symmetric_eigenvalues;
 pub use factor::{Factor, FactorError};
+pub use panels::lower_inverse;
 pub use simd::kernels;
 pub(crate) use table::{MAX_EXACT, Table};

@@ -43,6 +43,9 @@ from gmm_bmm import _estimator, distributed
 _LOCAL = ("n_components", "covariance_type", "effort", "start_rows", "missing", "cluster_overlap")
 """Parameters of the local estimator that are parameters here."""
 
+_VALUES_OF_SHARD = 500_000
+"""Partitions of fewer values are combined."""
+
 
 class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol, HasSeed, HasWeightCol):
     """The parameters of the estimator and of the model."""
@@ -61,7 +64,7 @@ class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol,
     )
     sampleRows = Param(Params._dummy(), "sampleRows", "rows of the sample for the prior", TypeConverters.toInt)
     numShards = Param(
-        Params._dummy(), "numShards", "partitions are combined to this number; 0 keeps them", TypeConverters.toInt
+        Params._dummy(), "numShards", "partitions are combined to this number; 0 combines those of few rows", TypeConverters.toInt
     )
     logDensityCol = Param(Params._dummy(), "logDensityCol", "column of log-densities; '' for none", TypeConverters.toString)
     rankCol = Param(
@@ -172,7 +175,8 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
     sampleRows : int, default=20000
         Rows of the sample for the prior. So few rows, or fewer, are learned on the driver.
     numShards : int, default=0
-        Partitions are combined to this number; 0 keeps them. With more than 512 shards, workers merge groups of them.
+        Partitions are combined to this number. 0 combines partitions of few rows, until a shard learns about half a million values,
+        because a task that learns less takes longer to begin than to learn. With more than 512 shards, workers merge groups of them.
     covariance_type, effort, start_rows, missing, cluster_overlap
         As for ``gmm_bmm.OnlineGaussianMixture``.
     seed : int, default=1
@@ -206,9 +210,8 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
         if count <= most:
             return self._model(_estimator.OnlineGaussianMixture(**self._local()).fit(sample, sample_weight=weights))
         prior = distributed.prior(sample, sample_weight=weights, **self._local())
-        shards = last + 1
-        if self.getOrDefault("numShards"):
-            shards = min(shards, self.getOrDefault("numShards"))
+        shards = min(last + 1, self.getOrDefault("numShards") or -(-count * prior.n_features_in_ // _VALUES_OF_SHARD))
+        if shards <= last:
             rows = rows.coalesce(shards)
         return self._model(distributed.merge(_learn(rows, prior, shards, self._weighted()), prior))
 

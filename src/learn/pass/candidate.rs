@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::dist::GaussianMixture;
 use crate::learn::monitor::changes::{ChangeWatch, DataChanges};
 use crate::learn::monitor::today::{RunScores, Today};
+use crate::learn::pass::novelty_level::novelty_level;
 use crate::learn::pass::ranking::{MIN_RANKED, RankedScore, gain_of_newest, ranks_of_kept, whole_scores};
 use crate::learn::rows::RowBuffer;
 use crate::learn::rules::forgetting::Forgetting;
@@ -21,6 +22,7 @@ pub(in crate::learn) struct Candidate {
     /// The distribution of the log-densities of the rows so far.
     pub ranks: ScoreRanks,
     size: Size,
+    columns: usize,
     structure: Structure,
     /// The part of [`OnlineLearner::low_rows`] that the schedule has counted.
     low: u64,
@@ -36,11 +38,22 @@ impl Candidate {
     /// A candidate after the start. `kept` has rows of the start.
     pub fn new(learner: Box<dyn OnlineLearner>, size: Size, structure: Structure, kept: &KeptRows) -> Self {
         let prequential = Prequential::default();
-        let ranks = ranks_of_kept(&learner.estimate(), kept);
+        let mixture = learner.estimate();
+        let (ranks, columns) = (ranks_of_kept(&mixture, kept), mixture.dim());
         let surprise = Surprise::default();
         let (assigned, run) = (Vec::new(), None);
-        let mut candidate =
-            Candidate { learner, prequential, ranks, size, structure, low: 0, surprise, assigned, run };
+        let mut candidate = Candidate {
+            learner,
+            prequential,
+            ranks,
+            size,
+            columns,
+            structure,
+            low: 0,
+            surprise,
+            assigned,
+            run,
+        };
         candidate.structure.changes =
             candidate.learner.surprise().map(|_| ChangeWatch::new(&candidate.learner.estimate()));
         candidate.set_level(kept);
@@ -49,7 +62,7 @@ impl Candidate {
 
     /// Sets the log-density below which a row counts as unlike the rows before it.
     fn set_level(&mut self, kept: &KeptRows) {
-        if let Some(level) = usual_least(&self.learner.estimate(), kept) {
+        if let Some(level) = novelty_level(&self.learner.estimate(), kept) {
             self.structure.schedule.set_level(level);
         }
         self.learner.count_below(self.structure.schedule.level());
@@ -71,6 +84,7 @@ impl Candidate {
         if !structure.identifiers.is_sound(k) {
             return Err(LearnError::State("its identifiers are not those of its components".into()));
         }
+        let columns = floor.len();
         let mut learner = settings.learner(&settings.algorithm, saved.learned, floor, saved.health)?;
         learner.count_below(structure.schedule.level());
         let changes =
@@ -79,7 +93,18 @@ impl Candidate {
         let surprise = Surprise::default();
         let ranks = saved.ranks.unwrap_or_else(|| ranks_of_kept(&learner.estimate(), kept));
         let (assigned, run, prequential) = (Vec::new(), RunScores::after(&ranks), saved.prequential);
-        Ok(Candidate { learner, prequential, ranks, size, structure, low: 0, surprise, assigned, run })
+        Ok(Candidate {
+            learner,
+            prequential,
+            ranks,
+            size,
+            columns,
+            structure,
+            low: 0,
+            surprise,
+            assigned,
+            run,
+        })
     }
 
     /// Learns consecutive parts of the stream, and returns the cumulative score after each.
@@ -178,7 +203,7 @@ impl Candidate {
         self.structure.schedule.add_low(low - self.low);
         self.low = low;
         if ends {
-            self.structure.schedule.end_batch(rows);
+            self.structure.schedule.end_batch(rows, self.columns);
         }
     }
 
@@ -443,46 +468,6 @@ fn revised(
 const LONG_STREAM: u64 = 20_000;
 /// At most one in this many validation rows may be left out at the end of a stream.
 const FEW_VALIDATION_ROWS: usize = 100;
-/// Kept rows that the level of low density is computed from.
-const LEVEL_ROWS: usize = 4000;
-/// One in this many kept rows may be below the usual least log-density.
-const LEVEL_SHARE: usize = 1000;
-/// A row counts as unlike the rows before it if its log-density is this far below the usual least one.
-const LEVEL_MARGIN: f64 = 5.0;
-
-/// A log-density that few kept rows are below. Rows with gaps do not count, because their log-densities are of fewer columns.
-fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
-    let step = kept.held(mixture.dim()).div_ceil(LEVEL_ROWS).max(1);
-    let rows = kept.every_row(step, mixture.dim());
-    let rows = rows_of(&rows, mixture.dim());
-    let log_densities = mixture.log_densities(rows);
-    let complete = |row: ndarray::ArrayView1<f64>| row.iter().all(|value| !value.is_nan());
-    if let Some(weights) = kept.reservoir_weights() {
-        let found = log_densities.into_iter().zip(weights.into_iter().step_by(step)).zip(rows.outer_iter());
-        return weighted_least(found.filter(|(_, row)| complete(*row)).map(|(found, _)| found).collect());
-    }
-    let mut found: Vec<f64> = log_densities
-        .into_iter()
-        .zip(rows.outer_iter())
-        .filter(|(_, row)| complete(*row))
-        .map(|(l, _)| l)
-        .collect();
-    let rank = found.len() / LEVEL_SHARE;
-    found.sort_by(f64::total_cmp);
-    found.get(rank).map(|least| least - LEVEL_MARGIN)
-}
-
-/// [`usual_least`] of log-densities with weights.
-fn weighted_least(mut found: Vec<(f64, f64)>) -> Option<f64> {
-    found.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut left = found.iter().map(|(_, weight)| weight).sum::<f64>() / LEVEL_SHARE as f64;
-    let is_rank = |(_, weight): &&(f64, f64)| {
-        left -= weight;
-        left < 0.0
-    };
-    found.iter().find(is_rank).map(|(least, _)| least - LEVEL_MARGIN)
-}
-
 /// With fewer validation rows, all kept rows decide on a revision.
 const MIN_VALIDATION: usize = 20;
 

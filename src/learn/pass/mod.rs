@@ -6,6 +6,7 @@ pub(in crate::learn) mod cost;
 pub(in crate::learn) mod counts;
 pub(in crate::learn) mod k_comparison;
 pub(in crate::learn) mod learning;
+pub(in crate::learn) mod novelty_level;
 pub(in crate::learn) mod online_fit;
 pub(in crate::learn) mod ranking;
 pub(in crate::learn) mod settings;

@@ -7,15 +7,16 @@ use ndarray::Array2;
 
 use super::m_step::mean_and_scatter;
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
-use crate::linalg::Factor;
 use crate::linalg::blocks::{Moments, RowBlocks};
+use crate::linalg::{CovarianceType, Factor};
 
 /// The largest number of columns that a search uses.
 const MAX_COLUMNS: usize = 40;
 /// The smallest number of rows for each direction.
 const ROWS_PER_DIRECTION: usize = 8;
-/// Rows for each column that the directions are computed from.
+/// Rows for each column that the directions are computed from, and the number of rows that is enough for any number of columns.
 const ROWS_PER_COLUMN: usize = 8;
+const ENOUGH_ROWS: usize = 4096;
 /// Steps of the iteration that finds the directions.
 const STEPS: usize = 30;
 /// The smallest variance in a direction.
@@ -40,8 +41,8 @@ impl Directions {
             return None;
         }
         let count = searched_columns(rows);
-        let (_, covariance) =
-            mean_and_covariance(&rows.thinned((rows.rows() / (ROWS_PER_COLUMN * dim)).max(1)));
+        let wanted = (ROWS_PER_COLUMN * dim).min(ENOUGH_ROWS);
+        let (_, covariance) = mean_and_covariance(&rows.thinned((rows.rows() / wanted).max(1)));
         Some(Directions { axes: leading_directions(&covariance, count, STEPS) })
     }
 
@@ -50,19 +51,25 @@ impl Directions {
         rows.multiply(&self.axes)
     }
 
-    /// The mixture in these directions.
+    /// The mixture in these directions. Its components have one covariance if that is tied.
     pub fn project_mixture(&self, mixture: &GaussianMixture) -> GaussianMixture {
+        let first = &mixture.components()[0];
+        let is_tied = mixture.covariance_type() == CovarianceType::Tied;
+        let tied = is_tied.then(|| self.project_covariance(first.covariance()));
         let project = |component: &Gaussian| {
             let mean = self.axes.dot(&ndarray::ArrayView1::from(component.mean()));
-            let half = self.axes.dot(&component.covariance().lower_matrix());
-            let mut covariance = half.dot(&half.t());
-            covariance.diag_mut().iter_mut().for_each(|value| *value += MIN_VARIANCE);
-            let factor = Factor::from_matrix(covariance.view()).ok();
-            let factor = factor.unwrap_or_else(|| Factor::identity(self.axes.nrows()));
+            let factor = tied.clone().unwrap_or_else(|| self.project_covariance(component.covariance()));
             Gaussian::new(mean.to_vec(), factor).expect("finite means have finite projections")
         };
         let components = mixture.components().iter().map(project).collect();
         Mixture::new(mixture.weights().to_vec(), components).expect("one weight for each component")
+    }
+
+    fn project_covariance(&self, covariance: &Factor) -> Factor {
+        let half = self.axes.dot(&covariance.lower_matrix());
+        let mut projected = half.dot(&half.t());
+        projected.diag_mut().iter_mut().for_each(|value| *value += MIN_VARIANCE);
+        Factor::from_matrix(projected.view()).unwrap_or_else(|_| Factor::identity(self.axes.nrows()))
     }
 }
 

@@ -13,6 +13,8 @@ const MIN_BATCHES: u32 = 8;
 /// batches the error is uncertain, and more are needed.
 const MIN_ERRORS: f64 = 6.0;
 const MIN_DIFFERENCE: f64 = 0.03;
+/// With more columns, distances fall for many rows, because the covariances become more accurate. So only rises count.
+const MANY_COLUMNS: usize = 40;
 
 /// The mean squared distance of rows from their components, batch by batch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -35,7 +37,7 @@ impl MisfitWatch {
     }
 
     /// Ends a batch. Returns whether its rows, with those of a few batches before, are off.
-    pub fn end_batch(&mut self) -> bool {
+    pub fn end_batch(&mut self, columns: usize) -> bool {
         if self.open == Surprise::default() {
             return false;
         }
@@ -48,7 +50,8 @@ impl MisfitWatch {
         let weight = |least: f64| least.max(1.0 / f64::from(self.batches));
         self.recent += weight(RECENT) * (mean - self.recent);
         let error = (self.variance * RECENT / (2.0 - RECENT)).sqrt();
-        let apart = (self.recent - self.usual).abs();
+        let rise = self.recent - self.usual;
+        let apart = if columns > MANY_COLUMNS { rise } else { rise.abs() };
         let errors = MIN_ERRORS * (1.0 + f64::from(MIN_BATCHES) / f64::from(self.batches));
         let off = self.batches > MIN_BATCHES
             && apart > (errors * error).max(MIN_DIFFERENCE * self.usual)

@@ -194,11 +194,11 @@ impl Schedule {
         self.distances.add(rows);
     }
 
-    /// Ends a batch after `rows` rows in total.
-    pub(in crate::learn) fn end_batch(&mut self, rows: u64) {
+    /// Ends a batch after `rows` rows of `columns` columns in total.
+    pub(in crate::learn) fn end_batch(&mut self, rows: u64, columns: usize) {
         let low = self.low.min(BATCH) as f64;
         self.low = 0;
-        let misfit = self.distances.end_batch();
+        let misfit = self.distances.end_batch(columns);
         if !self.watches {
             return;
         }
@@ -297,11 +297,11 @@ mod tests {
         assert_eq!(schedule.due(u64::MAX), None, "settled");
         for _ in 0..50 {
             schedule.add_low(1);
-            schedule.end_batch(400_000);
+            schedule.end_batch(400_000, 2);
         }
         assert_eq!(schedule.due(400_000), None, "spikes are usual");
         schedule.add_low(200);
-        schedule.end_batch(400_250);
+        schedule.end_batch(400_250, 2);
         assert_eq!(schedule.due(400_250), Some(Reason::Novelty));
         schedule.revised(400_250, Reason::Novelty, true, true);
         assert_eq!(schedule.due(401_750), Some(Reason::Doubling), "a second look");
