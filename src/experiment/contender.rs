@@ -85,24 +85,27 @@ impl Structure {
     }
 }
 
+/// Each entry has the name, the id, the family, the training and the description of a learner: the members of [`Profile`].
 macro_rules! contenders {
-    ($($(#[$doc:meta])* $name:ident: $profile:expr,)+) => {
+    ($($contender:ident = $name:literal, $id:literal, $family:literal, $way:expr, $description:literal;)+) => {
         /// A learner of a comparison, in the order of the tables.
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Contender {
-            $($(#[$doc])* $name,)+
+            $(#[doc = $description] $contender,)+
             /// A learner that is a command.
             External(Arc<ExternalLearner>),
         }
 
         impl Contender {
             /// Those that are part of this program, in the order of the tables.
-            pub const ALL: &'static [Contender] = &[$(Contender::$name,)+];
+            pub const ALL: &'static [Contender] = &[$(Contender::$contender,)+];
 
             /// Its names and training, unless it is a command.
             pub fn profile(&self) -> Option<&'static Profile> {
                 match self {
-                    $(Contender::$name => Some(const { &$profile }),)+
+                    $(Contender::$contender => Some(const {
+                        &Profile { name: $name, id: $id, family: $family, way: $way, description: $description }
+                    }),)+
                     Contender::External(_) => None,
                 }
             }
@@ -251,6 +254,14 @@ impl<'de> Deserialize<'de> for Contender {
     }
 }
 
+const fn batch(structure: Structure) -> Way {
+    Way::Batch { structure }
+}
+
+const fn constrained(covariance: CovarianceType) -> Structure {
+    Structure::Constrained(covariance)
+}
+
 const fn online(
     tuned: &'static [f64],
     algorithm: fn(f64, &CellSettings) -> Algorithm,
@@ -286,188 +297,50 @@ fn odmm(_: f64, settings: &CellSettings) -> Algorithm {
 }
 
 contenders! {
-    /// The fit of the first rows, with which every online learner begins.
-    Start: Profile {
-        name: "start",
-        id: "start",
-        family: "start",
-        description: "the mixture fitted to the first rows, with which every online learner without revisions begins; the difference to it is the gain of the pass",
-        way: Way::Start,
-    },
-    /// Online EM as printed, from a blind start.
-    OemBlind: Profile {
-        name: "oEM blind",
-        id: "oem_blind",
-        family: "oem",
-        description: "oEM printed from a blind start: components drawn around the mean and covariance of the first few rows, without a buffer, EM or revisions",
-        way: online(&ALPHAS, printed_oem, Structure::Blind),
-    },
-    /// Online EM as printed: its step size starts at the first row.
-    OemPrinted: Profile {
-        name: "oEM printed",
-        id: "oem_printed",
-        family: "oem",
-        description: "online EM as printed in the paper: its step size starts at the first row",
-        way: online(&ALPHAS, printed_oem, Structure::Fixed),
-    },
-    /// Online EM whose step size counts the rows of the start.
-    Oem: Profile {
-        name: "oEM",
-        id: "oem",
-        family: "oem",
-        description: "online EM whose step size counts the rows of the start",
-        way: online(&ALPHAS, oem, Structure::Fixed),
-    },
-    /// Online EM with revisions.
-    OemRevised: Profile {
-        name: "oEM revised",
-        id: "oem_revised",
-        family: "oem",
-        description: "oEM that revises its structure during the pass and at the end, as 'fit' does, with the α of oEM",
-        way: online(&ALPHAS, oem, Structure::Revised),
-    },
-    /// oBMM from a blind start.
-    ObmmBlind: Profile {
-        name: "oBMM blind",
-        id: "obmm_blind",
-        family: "obmm",
-        description: "oBMM from a blind start: components drawn around the mean and covariance of the first few rows, without a buffer, EM or revisions",
-        way: online(&[], obmm, Structure::Blind),
-    },
-    /// oBMM, exact Bayes (β = 0).
-    Obmm: Profile {
-        name: "oBMM",
-        id: "obmm",
-        family: "obmm",
-        description: "online Bayesian Moment Matching, exact Bayes",
-        way: online(&[], obmm, Structure::Fixed),
-    },
-    /// oBMM with β chosen on the validation rows.
-    ObmmDiscounted: Profile {
-        name: "oBMM discounted",
-        id: "obmm_discounted",
-        family: "obmm",
-        description: "online Bayesian Moment Matching that discounts old rows by a β chosen on validation rows",
-        way: online(&BETAS, obmm, Structure::Fixed),
-    },
-    /// oBMM with revisions.
-    ObmmRevised: Profile {
-        name: "oBMM revised",
-        id: "obmm_revised",
-        family: "obmm",
-        description: "oBMM that revises its structure during the pass and at the end, as 'fit' does",
-        way: online(&[], obmm, Structure::Revised),
-    },
-    /// oBMM that learns K.
-    ObmmAuto: Profile {
-        name: "oBMM auto",
-        id: "obmm_auto",
-        family: "obmm",
-        description: "oBMM that revises its structure and also learns K",
-        way: online(&[], obmm, Structure::LearnedK),
-    },
-    /// oBMM with revisions and a half-life.
-    ObmmForgetting: Profile {
-        name: "oBMM forgetting",
-        id: "obmm_forgetting",
-        family: "obmm_forgetting",
-        description: "oBMM revised whose rows lose weight, with a half-life of {half_life}; the training rows are in random order, so the difference to oBMM revised is the cost of forgetting",
-        way: online(&[], obmm, Structure::Forgetting),
-    },
-    /// oBMM by the paper's printed equations.
-    ObmmPaper: Profile {
-        name: "oBMM paper",
-        id: "obmm_paper",
-        family: "obmm_paper",
-        description: "online Bayesian Moment Matching by the paper's printed equations",
-        way: online(&[], paper_obmm, Structure::Fixed),
-    },
-    /// Shards learned separately and merged.
-    Odmm: Profile {
-        name: "oDMM",
-        id: "odmm",
-        family: "odmm",
-        description: "online distributed Moment Matching: {shards} shards are learned separately after a shared warm-up and then merged; if the warm-up (by default as many rows as the start) takes all rows, it equals oBMM",
-        way: online(&[], odmm, Structure::Fixed),
-    },
-    /// oDMM from a blind start.
-    OdmmBlind: Profile {
-        name: "oDMM blind",
-        id: "odmm_blind",
-        family: "odmm",
-        description: "oDMM from a blind start: {shards} shards separate after the first few rows",
-        way: online(&[], odmm, Structure::Blind),
-    },
-    /// Batch EM from k-means alone.
-    EmPlain: Profile {
-        name: "EM plain",
-        id: "em_plain",
-        family: "em_plain",
-        description: "batch EM without moves, the best of {plain_starts} k-means starts, as in most software",
-        way: Way::Batch { structure: Structure::Fixed },
-    },
-    /// Batch EM with moves.
-    Em: Profile {
-        name: "EM",
-        id: "em",
-        family: "em",
-        description: "batch EM with moves (splits and merges of components), {starts}, which reads the data many times: the level to reach, but not always the best on new rows",
-        way: Way::Batch { structure: Structure::Revised },
-    },
-    /// Batch EM that learns K.
-    EmAuto: Profile {
-        name: "EM auto",
-        id: "em_auto",
-        family: "em_auto",
-        description: "batch EM with moves (splits and merges of components) that also learns K, by BIC",
-        way: Way::Batch { structure: Structure::LearnedK },
-    },
-    /// oBMM revised with tied covariances.
-    ObmmTied: Profile {
-        name: "oBMM tied",
-        id: "obmm_tied",
-        family: "tied",
-        description: "oBMM revised with one covariance that all components share",
-        way: online(&[], obmm, Structure::Constrained(CovarianceType::Tied)),
-    },
-    /// Batch EM with tied covariances.
-    EmTied: Profile {
-        name: "EM tied",
-        id: "em_tied",
-        family: "tied",
-        description: "EM with one covariance that all components share",
-        way: Way::Batch { structure: Structure::Constrained(CovarianceType::Tied) },
-    },
-    /// oBMM revised with diag covariances.
-    ObmmDiag: Profile {
-        name: "oBMM diag",
-        id: "obmm_diag",
-        family: "diag",
-        description: "oBMM revised with a variance of each column for each component",
-        way: online(&[], obmm, Structure::Constrained(CovarianceType::Diag)),
-    },
-    /// Batch EM with diag covariances.
-    EmDiag: Profile {
-        name: "EM diag",
-        id: "em_diag",
-        family: "diag",
-        description: "EM with a variance of each column for each component",
-        way: Way::Batch { structure: Structure::Constrained(CovarianceType::Diag) },
-    },
-    /// oBMM revised with spherical covariances.
-    ObmmSpherical: Profile {
-        name: "oBMM spherical",
-        id: "obmm_spherical",
-        family: "spherical",
-        description: "oBMM revised with one variance of all columns for each component",
-        way: online(&[], obmm, Structure::Constrained(CovarianceType::Spherical)),
-    },
-    /// Batch EM with spherical covariances.
-    EmSpherical: Profile {
-        name: "EM spherical",
-        id: "em_spherical",
-        family: "spherical",
-        description: "EM with one variance of all columns for each component",
-        way: Way::Batch { structure: Structure::Constrained(CovarianceType::Spherical) },
-    },
+    Start = "start", "start", "start", Way::Start,
+        "the mixture fitted to the first rows, with which every online learner without revisions begins; the difference to it is the gain of the pass";
+    OemBlind = "oEM blind", "oem_blind", "oem", online(&ALPHAS, printed_oem, Structure::Blind),
+        "oEM printed from a blind start: components drawn around the mean and covariance of the first few rows, without a buffer, EM or revisions";
+    OemPrinted = "oEM printed", "oem_printed", "oem", online(&ALPHAS, printed_oem, Structure::Fixed),
+        "online EM as printed in the paper: its step size starts at the first row";
+    Oem = "oEM", "oem", "oem", online(&ALPHAS, oem, Structure::Fixed),
+        "online EM whose step size counts the rows of the start";
+    OemRevised = "oEM revised", "oem_revised", "oem", online(&ALPHAS, oem, Structure::Revised),
+        "oEM that revises its structure during the pass and at the end, as 'fit' does, with the α of oEM";
+    ObmmBlind = "oBMM blind", "obmm_blind", "obmm", online(&[], obmm, Structure::Blind),
+        "oBMM from a blind start: components drawn around the mean and covariance of the first few rows, without a buffer, EM or revisions";
+    Obmm = "oBMM", "obmm", "obmm", online(&[], obmm, Structure::Fixed),
+        "online Bayesian Moment Matching, exact Bayes";
+    ObmmDiscounted = "oBMM discounted", "obmm_discounted", "obmm", online(&BETAS, obmm, Structure::Fixed),
+        "online Bayesian Moment Matching that discounts old rows by a β chosen on validation rows";
+    ObmmRevised = "oBMM revised", "obmm_revised", "obmm", online(&[], obmm, Structure::Revised),
+        "oBMM that revises its structure during the pass and at the end, as 'fit' does";
+    ObmmAuto = "oBMM auto", "obmm_auto", "obmm", online(&[], obmm, Structure::LearnedK),
+        "oBMM that revises its structure and also learns K";
+    ObmmForgetting = "oBMM forgetting", "obmm_forgetting", "obmm_forgetting", online(&[], obmm, Structure::Forgetting),
+        "oBMM revised whose rows lose weight, with a half-life of {half_life}; the training rows are in random order, so the difference to oBMM revised is the cost of forgetting";
+    ObmmPaper = "oBMM paper", "obmm_paper", "obmm_paper", online(&[], paper_obmm, Structure::Fixed),
+        "online Bayesian Moment Matching by the paper's printed equations";
+    Odmm = "oDMM", "odmm", "odmm", online(&[], odmm, Structure::Fixed),
+        "online distributed Moment Matching: {shards} shards are learned separately after a shared warm-up and then merged; if the warm-up (by default as many rows as the start) takes all rows, it equals oBMM";
+    OdmmBlind = "oDMM blind", "odmm_blind", "odmm", online(&[], odmm, Structure::Blind),
+        "oDMM from a blind start: {shards} shards separate after the first few rows";
+    EmPlain = "EM plain", "em_plain", "em_plain", batch(Structure::Fixed),
+        "batch EM without moves, the best of {plain_starts} k-means starts, as in most software";
+    Em = "EM", "em", "em", batch(Structure::Revised),
+        "batch EM with moves (splits and merges of components), {starts}, which reads the data many times: the level to reach, but not always the best on new rows";
+    EmAuto = "EM auto", "em_auto", "em_auto", batch(Structure::LearnedK),
+        "batch EM with moves (splits and merges of components) that also learns K, by BIC";
+    ObmmTied = "oBMM tied", "obmm_tied", "tied", online(&[], obmm, constrained(CovarianceType::Tied)),
+        "oBMM revised with one covariance that all components share";
+    EmTied = "EM tied", "em_tied", "tied", batch(constrained(CovarianceType::Tied)),
+        "EM with one covariance that all components share";
+    ObmmDiag = "oBMM diag", "obmm_diag", "diag", online(&[], obmm, constrained(CovarianceType::Diag)),
+        "oBMM revised with a variance of each column for each component";
+    EmDiag = "EM diag", "em_diag", "diag", batch(constrained(CovarianceType::Diag)),
+        "EM with a variance of each column for each component";
+    ObmmSpherical = "oBMM spherical", "obmm_spherical", "spherical", online(&[], obmm, constrained(CovarianceType::Spherical)),
+        "oBMM revised with one variance of all columns for each component";
+    EmSpherical = "EM spherical", "em_spherical", "spherical", batch(constrained(CovarianceType::Spherical)),
+        "EM with one variance of all columns for each component";
 }
