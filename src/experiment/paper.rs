@@ -60,35 +60,24 @@ pub enum Units {
 #[serde(deny_unknown_fields)]
 pub struct PaperFigures {
     /// Table 1: mean test log-likelihood on the small sets.
-    pub table1: Option<PaperPair>,
+    pub table1: Option<PaperRow>,
     /// Table 2: mean test log-likelihood on the large sets.
-    pub table2: Option<PaperTriple>,
+    pub table2: Option<PaperRow>,
     /// Table 3: seconds on the large sets.
-    pub table3: Option<PaperTriple>,
+    pub table3: Option<PaperRow>,
 }
 
-/// A row of the paper's Table 1.
+/// A row of a table of the paper: a figure of each of its learners.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PaperPair {
-    /// Online EM.
-    pub oem: f64,
-    /// Online Bayesian Moment Matching.
-    pub obmm: f64,
-    /// Whether the paper marks the difference as significant.
-    pub oem_significant: bool,
-}
-
-/// A row of the paper's Table 2 or 3.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PaperTriple {
-    /// Online EM.
-    pub oem: f64,
-    /// Online Bayesian Moment Matching.
-    pub obmm: f64,
-    /// Online distributed Moment Matching.
-    pub odmm: f64,
+pub struct PaperRow {
+    oem: f64,
+    obmm: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    odmm: Option<f64>,
+    /// In Table 1, whether the paper marks the difference as significant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    oem_significant: Option<bool>,
 }
 
 /// Mean test log-likelihoods of a publication, for its own split.
@@ -126,9 +115,9 @@ pub struct PaperColumns {
     pub odmm: Option<f64>,
 }
 
-impl From<PaperTriple> for PaperColumns {
-    fn from(row: PaperTriple) -> Self {
-        PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: Some(row.odmm) }
+impl From<PaperRow> for PaperColumns {
+    fn from(row: PaperRow) -> Self {
+        PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: row.odmm }
     }
 }
 
@@ -141,10 +130,9 @@ pub fn paper_figures(data: &DataRecord) -> PaperRecord {
     let Some(Reported { units, paper, published }) = set.and_then(|set| Reported::of(&set.name)) else {
         return PaperRecord::default();
     };
-    let small = paper.table1.map(|row| PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: None });
     PaperRecord {
         units: Some(*units),
-        scores: paper.table2.map(PaperColumns::from).or(small).unwrap_or_default(),
+        scores: paper.table2.or(paper.table1).map(PaperColumns::from).unwrap_or_default(),
         seconds: paper.table3.map(PaperColumns::from).unwrap_or_default(),
         published: published.clone(),
     }

@@ -150,40 +150,15 @@ fn is_printed(c: char) -> bool {
 
 /// A Greek letter in mathematical type, or the Latin letter that looks the same.
 fn greek(c: char) -> Option<String> {
-    const SMALL: [&str; 25] = [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "varepsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "iota",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "o",
-        "pi",
-        "rho",
-        "varsigma",
-        "sigma",
-        "tau",
-        "upsilon",
-        "varphi",
-        "chi",
-        "psi",
-        "omega",
-    ];
-    const CAPITAL: [&str; 25] = [
-        "A", "B", "Gamma", "Delta", "E", "Z", "H", "Theta", "I", "K", "Lambda", "M", "N", "Xi", "O", "Pi",
-        "P", "", "Sigma", "T", "Upsilon", "Phi", "X", "Psi", "Omega",
-    ];
-    let place = |first: char| (u32::from(c)).checked_sub(u32::from(first)).map(|place| place as usize);
-    let of = |first: char, names: &[&'static str]| names.get(place(first)?).copied();
-    let name = of('α', &SMALL).or_else(|| of('Α', &CAPITAL)).filter(|name| !name.is_empty())?;
+    const SMALL: &str = "alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma \
+                         sigma tau upsilon varphi chi psi omega";
+    // No capital letter corresponds to ς.
+    const CAPITAL: &str =
+        "A B Gamma Delta E Z H Theta I K Lambda M N Xi O Pi P - Sigma T Upsilon Phi X Psi Omega";
+    let of = |first: char, names: &'static str| {
+        names.split(' ').nth(u32::from(c).checked_sub(u32::from(first))? as usize)
+    };
+    let name = of('α', SMALL).or_else(|| of('Α', CAPITAL)).filter(|name| *name != "-")?;
     Some(if name.len() == 1 { format!("${name}$") } else { format!("$\\{name}$") })
 }
 
