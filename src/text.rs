@@ -5,7 +5,7 @@
 pub(crate) mod number;
 
 // Tables have times of every kind, the command those of the present.
-#[cfg(any(feature = "cli", feature = "parquet"))]
+#[cfg(any(feature = "cli", feature = "csv"))]
 #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
 pub(crate) mod iso8601;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use super::arrow_batch::{ArrowArray, BatchPlan, Dictionaries, Skipping};
 use super::arrow_schema::{ArrowField, columns_of};
 use super::flatbuffer::Flat;
-use super::{Chunk, Column, Format, TableSource, damaged};
+use super::{Chunk, Column, Format, TableSource, Value, damaged};
 use crate::data::error::DataError;
 use crate::data::input::{Counted, OpenInput};
 
@@ -148,10 +148,12 @@ impl TableSource for ArrowSource {
         let rows = ((self.rows - self.row) as u64).min(self.left).min(most as u64) as usize;
         let (numbers, texts) = self.batch.split_at(self.numbers.min(self.batch.len()));
         for row in self.row..self.row + rows {
-            chunk.numbers.extend(numbers.iter().map(|values| values.number(row)));
+            let number = |values: &ArrowArray| values.value(row).map_or(f64::NAN, Value::number);
+            chunk.numbers.extend(numbers.iter().map(number));
         }
         for (text, values) in chunk.texts.iter_mut().zip(texts) {
-            text.extend((self.row..self.row + rows).map(|row| values.text(row)));
+            let of_row = |row: usize| values.value(row).map_or(String::new(), Value::text);
+            text.extend((self.row..self.row + rows).map(of_row));
         }
         chunk.rows += rows;
         self.row += rows;

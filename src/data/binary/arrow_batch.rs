@@ -8,10 +8,8 @@ use std::sync::Arc;
 use half::f16;
 
 use super::arrow_schema::{ArrowField, ArrowType, BufferPlace, places};
-use super::damaged;
-use super::decimal::{decimal, decimal_text};
 use super::flatbuffer::Flat;
-use crate::text::iso8601::iso;
+use super::{Value, damaged};
 
 /// Where the parts of a batch are, as its message says.
 pub(super) struct BatchPlan {
@@ -208,55 +206,35 @@ impl ArrowArray {
         self.valid.is_empty() || bit(&self.valid, row)
     }
 
-    /// The number in a row; NaN if it is missing.
-    pub(super) fn number(&self, row: usize) -> f64 {
+    /// The value in a row; `None` if it is missing.
+    pub(super) fn value(&self, row: usize) -> Option<Value<'_>> {
         if self.dictionary.is_some() {
-            return self.entry(row).map_or(f64::NAN, |(values, place)| values.number(place));
-        }
-        let (Some(size), true) = (self.type_.size(), self.is_there(row)) else { return f64::NAN };
-        let bytes = &self.values[row * size..(row + 1) * size];
-        match self.type_ {
-            ArrowType::Signed(_) => integer(bytes) as f64,
-            ArrowType::Unsigned(_) => unsigned(bytes) as f64,
-            ArrowType::Decimal(_, scale) => decimal(integer(bytes), scale),
-            ArrowType::Half => f16::from_bits(unsigned(bytes) as u16).to_f64(),
-            ArrowType::Single => f64::from(f32::from_bits(unsigned(bytes) as u32)),
-            _ => f64::from_bits(unsigned(bytes)),
-        }
-    }
-
-    /// The value in a row as text; empty if it is missing.
-    pub(super) fn text(&self, row: usize) -> String {
-        if self.dictionary.is_some() {
-            return self.entry(row).map_or(String::new(), |(values, place)| values.text(place));
+            let (values, place) = self.entry(row)?;
+            return values.value(place);
         }
         if !self.is_there(row) {
-            return String::new();
+            return None;
         }
         let bytes = |size: usize| &self.values[row * size..(row + 1) * size];
-        match self.type_ {
+        Some(match self.type_ {
+            ArrowType::Signed(size) => Value::Signed(integer(bytes(size)) as i64),
+            ArrowType::Unsigned(size) => Value::Unsigned(unsigned(bytes(size))),
+            ArrowType::Decimal(size, scale) => Value::Decimal(integer(bytes(size)), scale),
+            ArrowType::Half => Value::Double(f16::from_bits(unsigned(bytes(2)) as u16).to_f64()),
+            ArrowType::Single => Value::Single(f32::from_bits(unsigned(bytes(4)) as u32)),
+            ArrowType::Double => Value::Double(f64::from_bits(unsigned(bytes(8)))),
+            ArrowType::Boolean => Value::Boolean(bit(&self.values, row)),
+            ArrowType::Moment(size, unit) => Value::Moment(integer(bytes(size)) as i64, unit),
+            ArrowType::Views => Value::Text(self.viewed(bytes(16)).unwrap_or_default()),
             ArrowType::Text(size) => {
                 let offset = |at: usize| unsigned(&self.values[at * size..(at + 1) * size]) as usize;
                 let texts = self.texts.first().map_or(&[][..], Vec::as_slice);
-                String::from_utf8_lossy(texts.get(offset(row)..offset(row + 1)).unwrap_or_default())
-                    .into_owned()
+                Value::Text(texts.get(offset(row)..offset(row + 1)).unwrap_or_default())
             }
-            ArrowType::Views => {
-                String::from_utf8_lossy(self.viewed(bytes(16)).unwrap_or_default()).into_owned()
-            }
-            ArrowType::Moment(size, unit) => iso(integer(bytes(size)) as i64, unit),
-            ArrowType::Boolean => bit(&self.values, row).to_string(),
-            ArrowType::Signed(size) => integer(bytes(size)).to_string(),
-            ArrowType::Unsigned(size) => unsigned(bytes(size)).to_string(),
-            ArrowType::Decimal(size, scale) => decimal_text(integer(bytes(size)), scale),
-            _ if self.number(row).is_nan() => String::new(),
-            ArrowType::Single => (self.number(row) as f32).to_string(),
-            _ => self.number(row).to_string(),
-        }
+            ArrowType::Unreadable(_) => return None,
+        })
     }
-}
 
-impl ArrowArray {
     /// The text of a view: its length, and then the text itself if it is short, or its first bytes, its buffer and its place.
     fn viewed<'a>(&'a self, view: &'a [u8]) -> Option<&'a [u8]> {
         let part = |nth: usize| unsigned(&view[4 * nth..4 * nth + 4]) as usize;

@@ -8,7 +8,7 @@ mod arrow;
 mod arrow_batch;
 #[cfg(feature = "parquet")]
 mod arrow_schema;
-#[cfg(feature = "parquet")]
+#[cfg_attr(not(feature = "parquet"), allow(dead_code))]
 mod decimal;
 #[cfg(feature = "parquet")]
 mod flatbuffer;
@@ -20,6 +20,9 @@ mod pages;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod table;
+// Arrays hold numbers alone.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code))]
+mod value;
 
 use std::io;
 use std::path::Path;
@@ -27,6 +30,7 @@ use std::sync::Arc;
 
 pub(super) use format::Format;
 pub(super) use table::BinaryTable;
+use value::Value;
 
 use super::error::DataError;
 use super::input::Input;

@@ -83,9 +83,9 @@ impl NpySource {
     ) {
         let NpyHeader { kind, .. } = header;
         for row in bytes.chunks_exact(header.row_bytes()) {
-            chunk.numbers.extend(numbers.iter().map(|i| kind.number(&row[i * kind.size..])));
+            chunk.numbers.extend(numbers.iter().map(|i| kind.value(&row[i * kind.size..]).number()));
             for (text, i) in chunk.texts.iter_mut().zip(texts) {
-                text.push(kind.text(&row[i * kind.size..]));
+                text.push(kind.value(&row[i * kind.size..]).text());
             }
             chunk.rows += 1;
         }
@@ -184,11 +184,11 @@ impl RowsByColumn<'_> {
         for (nth, &column) in numbers.iter().enumerate() {
             let values = self.column(file, part, column)?.chunks_exact(kind.size);
             let places = chunk.numbers[begin + nth..].iter_mut().step_by(numbers.len());
-            places.zip(values).for_each(|(place, value)| *place = kind.number(value));
+            places.zip(values).for_each(|(place, value)| *place = kind.value(value).number());
         }
         for (text, &column) in chunk.texts.iter_mut().zip(texts) {
             let values = self.column(file, part, column)?.chunks_exact(kind.size);
-            text.extend(values.map(|value| kind.text(value)));
+            text.extend(values.map(|value| kind.value(value).text()));
         }
         chunk.rows += self.rows;
         Ok(())

@@ -4,6 +4,8 @@ use std::io::{ErrorKind, Read};
 
 use half::f16;
 
+use super::Value;
+
 /// A longer header is no header of an array of numbers.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 /// As many as delimited text may have.
@@ -221,27 +223,15 @@ impl NpyKind {
         self.letter == Letter::Signed && highest >= 0x80
     }
 
-    /// The number in the first `size` of `bytes`.
-    pub(super) fn number(self, bytes: &[u8]) -> f64 {
+    /// The value in the first `size` of `bytes`.
+    pub(super) fn value(self, bytes: &[u8]) -> Value<'static> {
         let bits = self.bits(bytes, self.is_negative(bytes));
         match (self.letter, self.size) {
-            (Letter::Float, 8) => f64::from_bits(bits),
-            (Letter::Float, 4) => f64::from(f32::from_bits(bits as u32)),
-            (Letter::Float, _) => f16::from_bits(bits as u16).to_f64(),
-            (Letter::Signed, _) => bits as i64 as f64,
-            (Letter::Unsigned, _) => bits as f64,
-        }
-    }
-
-    /// The number as text, with the fewest digits that give it back; empty if it is NaN.
-    pub(super) fn text(self, bytes: &[u8]) -> String {
-        let bits = self.bits(bytes, self.is_negative(bytes));
-        match (self.letter, self.size) {
-            (Letter::Signed, _) => (bits as i64).to_string(),
-            (Letter::Unsigned, _) => bits.to_string(),
-            (Letter::Float, _) if self.number(bytes).is_nan() => String::new(),
-            (Letter::Float, 4) => f32::from_bits(bits as u32).to_string(),
-            (Letter::Float, _) => self.number(bytes).to_string(),
+            (Letter::Float, 8) => Value::Double(f64::from_bits(bits)),
+            (Letter::Float, 4) => Value::Single(f32::from_bits(bits as u32)),
+            (Letter::Float, _) => Value::Double(f16::from_bits(bits as u16).to_f64()),
+            (Letter::Signed, _) => Value::Signed(bits as i64),
+            (Letter::Unsigned, _) => Value::Unsigned(bits),
         }
     }
 }
@@ -285,7 +275,7 @@ mod tests {
 
     #[test]
     fn every_type_of_number_is_read() {
-        let number = |word: &str, bytes: &[u8]| NpyKind::of(word).unwrap().number(bytes);
+        let number = |word: &str, bytes: &[u8]| NpyKind::of(word).unwrap().value(bytes).number();
         assert_eq!(number("<f8", &0.1f64.to_le_bytes()), 0.1);
         assert_eq!(number(">f8", &0.1f64.to_be_bytes()), 0.1);
         assert_eq!(number("<f4", &0.1f32.to_le_bytes()), f64::from(0.1f32));
@@ -295,7 +285,8 @@ mod tests {
         assert_eq!(number("|u1", &[0xff]), 255.0);
         assert_eq!(number(">u4", &4_000_000_000u32.to_be_bytes()), 4e9);
         assert_eq!(number("<u8", &u64::MAX.to_le_bytes()), 18446744073709551615.0);
-        assert_eq!(NpyKind::of("<f4").unwrap().text(&0.1f32.to_le_bytes()), "0.1");
-        assert_eq!(NpyKind::of("<i8").unwrap().text(&i64::MIN.to_le_bytes()), "-9223372036854775808");
+        let text = |word: &str, bytes: &[u8]| NpyKind::of(word).unwrap().value(bytes).text();
+        assert_eq!(text("<f4", &0.1f32.to_le_bytes()), "0.1");
+        assert_eq!(text("<i8", &i64::MIN.to_le_bytes()), "-9223372036854775808");
     }
 }

@@ -13,12 +13,12 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
-use super::decimal::{decimal, decimal_text, integer};
+use super::decimal::integer;
 use super::pages::CheckedPages;
-use super::{Chunk, Column, Content, Format, TableSource, damaged};
+use super::{Chunk, Column, Content, Format, TableSource, Value, damaged};
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
-use crate::text::iso8601::{Unit, iso};
+use crate::text::iso8601::Unit;
 
 /// The rows of a Parquet file.
 pub(super) struct ParquetSource {
@@ -201,14 +201,17 @@ impl TableSource for ParquetSource {
             };
             if nth < width {
                 let mut places = numbers[nth..].iter_mut().step_by(width);
-                let take = |value| {
+                let take = |value: Option<Value>| {
                     if let Some(place) = places.next() {
-                        *place = value;
+                        *place = value.map_or(f64::NAN, Value::number);
                     }
                 };
-                guarded(|| read_numbers(reader, *kind, rows, take)).map_err(failed)?;
+                guarded(|| read_column(reader, *kind, rows, take)).map_err(failed)?;
             } else {
-                texts.push(guarded(|| read_texts(reader, *kind, rows)).map_err(failed)?);
+                let mut column = Vec::with_capacity(rows);
+                let take = |value: Option<Value>| column.push(value.map_or(String::new(), Value::text));
+                guarded(|| read_column(reader, *kind, rows, take)).map_err(failed)?;
+                texts.push(column);
             }
         }
         // Nothing is appended if one of the columns fails.
@@ -355,14 +358,13 @@ fn skip(reader: &mut ColumnReader, rows: usize) -> Result<usize, ParquetError> {
     }
 }
 
-/// Passes `rows` values of a column to `take`: values are converted, and missing ones are `none`.
-fn read_values<T: DataType, V: Clone>(
+/// Passes `rows` values of a column to `take`, `None` where they are missing.
+fn read_values<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     level: i16,
     rows: usize,
-    none: V,
-    convert: impl Fn(&T::T) -> V,
-    mut take: impl FnMut(V),
+    value: impl for<'v> Fn(&'v T::T) -> Value<'v>,
+    mut take: impl FnMut(Option<Value>),
 ) -> io::Result<()> {
     let (mut levels, mut values) = (Vec::new(), Vec::new());
     let mut read = 0;
@@ -376,122 +378,58 @@ fn read_values<T: DataType, V: Clone>(
         read += records;
     }
     if level == 0 {
-        values.iter().for_each(|value| take(convert(value)));
+        values.iter().for_each(|own| take(Some(value(own))));
         return if values.len() == rows { Ok(()) } else { Err(damaged("values are missing")) };
     }
     let mut values = values.iter();
     for found in levels {
         match found == level {
-            true => take(convert(values.next().ok_or_else(|| damaged("values are missing"))?)),
-            false => take(none.clone()),
+            true => take(Some(value(values.next().ok_or_else(|| damaged("values are missing"))?))),
+            false => take(None),
         }
     }
     Ok(())
 }
 
-fn read_numbers(
+/// Passes `rows` values of a column of any type to `take`, `None` where they are missing.
+fn read_column(
     reader: &mut ColumnReader,
-    kind: ParquetKind,
+    ParquetKind { type_, level }: ParquetKind,
     rows: usize,
-    take: impl FnMut(f64),
+    take: impl FnMut(Option<Value>),
 ) -> io::Result<()> {
     use ColumnReader::*;
-    let ParquetKind { type_, level } = kind;
-    let none = f64::NAN;
-    match (reader, type_) {
-        (DoubleColumnReader(reader), _) => read_values(reader, level, rows, none, |value| *value, take),
-        (FloatColumnReader(reader), _) => {
-            read_values(reader, level, rows, none, |value| f64::from(*value), take)
+    let is_unsigned = type_ == ParquetType::Unsigned;
+    let integer = |value: i64| match type_ {
+        ParquetType::Decimal(scale) => Value::Decimal(value.into(), scale),
+        ParquetType::Moment(unit) => Value::Moment(value, unit),
+        _ if is_unsigned => Value::Unsigned(value as u64),
+        _ => Value::Signed(value),
+    };
+    match reader {
+        BoolColumnReader(reader) => read_values(reader, level, rows, |value| Value::Boolean(*value), take),
+        FloatColumnReader(reader) => read_values(reader, level, rows, |value| Value::Single(*value), take),
+        DoubleColumnReader(reader) => read_values(reader, level, rows, |value| Value::Double(*value), take),
+        Int32ColumnReader(reader) => {
+            let wide = |value: i32| if is_unsigned { i64::from(value as u32) } else { i64::from(value) };
+            read_values(reader, level, rows, |value| integer(wide(*value)), take)
         }
-        (Int32ColumnReader(reader), ParquetType::Unsigned) => {
-            read_values(reader, level, rows, none, |value| f64::from(*value as u32), take)
+        Int64ColumnReader(reader) => read_values(reader, level, rows, |value| integer(*value), take),
+        ByteArrayColumnReader(reader) => {
+            read_values(reader, level, rows, |value| of_bytes(value.as_bytes(), type_), take)
         }
-        (Int32ColumnReader(reader), ParquetType::Decimal(scale)) => {
-            read_values(reader, level, rows, none, |value| decimal(i128::from(*value), scale), take)
+        FixedLenByteArrayColumnReader(reader) => {
+            read_values(reader, level, rows, |value| of_bytes(value.as_bytes(), type_), take)
         }
-        (Int32ColumnReader(reader), _) => {
-            read_values(reader, level, rows, none, |value| f64::from(*value), take)
-        }
-        (Int64ColumnReader(reader), ParquetType::Unsigned) => {
-            read_values(reader, level, rows, none, |value| *value as u64 as f64, take)
-        }
-        (Int64ColumnReader(reader), ParquetType::Decimal(scale)) => {
-            read_values(reader, level, rows, none, |value| decimal(i128::from(*value), scale), take)
-        }
-        (Int64ColumnReader(reader), _) => read_values(reader, level, rows, none, |value| *value as f64, take),
-        (FixedLenByteArrayColumnReader(reader), ParquetType::Half) => {
-            read_values(reader, level, rows, none, |value| half_of(value.as_bytes()), take)
-        }
-        (FixedLenByteArrayColumnReader(reader), ParquetType::Decimal(scale)) => {
-            let number = |bytes: &[u8]| integer(bytes).map_or(f64::INFINITY, |value| decimal(value, scale));
-            read_values(reader, level, rows, none, |value| number(value.as_bytes()), take)
-        }
-        (ByteArrayColumnReader(reader), ParquetType::Decimal(scale)) => {
-            let number = |bytes: &[u8]| integer(bytes).map_or(f64::INFINITY, |value| decimal(value, scale));
-            read_values(reader, level, rows, none, |value| number(value.as_bytes()), take)
-        }
-        _ => Err(damaged("it holds no numbers")),
+        Int96ColumnReader(_) => Err(damaged("its dates are of a form that is not read")),
     }
 }
 
-fn half_of(bytes: &[u8]) -> f64 {
-    bytes.first_chunk().map_or(f64::NAN, |bytes| f16::from_le_bytes(*bytes).to_f64())
-}
-
-/// Values as text, with the fewest digits that give them back; empty where they are missing.
-fn read_texts(reader: &mut ColumnReader, kind: ParquetKind, rows: usize) -> io::Result<Vec<String>> {
-    use ColumnReader::*;
-    let ParquetKind { type_, level } = kind;
-    let mut texts = Vec::with_capacity(rows);
-    let take = |text: String| texts.push(text);
-    let none = String::new();
-    let number = |value: f64| if value.is_nan() { String::new() } else { value.to_string() };
-    match (reader, type_) {
-        (BoolColumnReader(reader), _) => {
-            read_values(reader, level, rows, none, |value| value.to_string(), take)?;
-        }
-        (FloatColumnReader(reader), _) => {
-            let text = |value: &f32| if value.is_nan() { String::new() } else { value.to_string() };
-            read_values(reader, level, rows, none, text, take)?;
-        }
-        (DoubleColumnReader(reader), _) => {
-            read_values(reader, level, rows, none, |value| number(*value), take)?;
-        }
-        (Int32ColumnReader(reader), type_) => {
-            let text = |value: &i32| match type_ {
-                ParquetType::Unsigned => (*value as u32).to_string(),
-                ParquetType::Decimal(scale) => decimal_text(i128::from(*value), scale),
-                ParquetType::Moment(unit) => iso(i64::from(*value), unit),
-                _ => value.to_string(),
-            };
-            read_values(reader, level, rows, none, text, take)?;
-        }
-        (Int64ColumnReader(reader), type_) => {
-            let text = |value: &i64| match type_ {
-                ParquetType::Unsigned => (*value as u64).to_string(),
-                ParquetType::Decimal(scale) => decimal_text(i128::from(*value), scale),
-                ParquetType::Moment(unit) => iso(*value, unit),
-                _ => value.to_string(),
-            };
-            read_values(reader, level, rows, none, text, take)?;
-        }
-        (ByteArrayColumnReader(reader), type_) => {
-            read_values(reader, level, rows, none, |value| text_of(value.as_bytes(), type_), take)?;
-        }
-        (FixedLenByteArrayColumnReader(reader), ParquetType::Half) => {
-            read_values(reader, level, rows, none, |value| number(half_of(value.as_bytes())), take)?;
-        }
-        (FixedLenByteArrayColumnReader(reader), type_) => {
-            read_values(reader, level, rows, none, |value| text_of(value.as_bytes(), type_), take)?;
-        }
-        (Int96ColumnReader(_), _) => return Err(damaged("it cannot be written as text")),
-    }
-    Ok(texts)
-}
-
-fn text_of(bytes: &[u8], type_: ParquetType) -> String {
-    match (type_, integer(bytes)) {
-        (ParquetType::Decimal(scale), Some(value)) => decimal_text(value, scale),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
+fn of_bytes(bytes: &[u8], type_: ParquetType) -> Value<'_> {
+    match (type_, bytes.first_chunk(), integer(bytes)) {
+        (ParquetType::Half, Some(half), _) => Value::Double(f16::from_le_bytes(*half).to_f64()),
+        (ParquetType::Half, None, _) => Value::Double(f64::NAN),
+        (ParquetType::Decimal(scale), _, Some(value)) => Value::Decimal(value, scale),
+        _ => Value::Text(bytes),
     }
 }
