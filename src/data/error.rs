@@ -15,6 +15,7 @@ use crate::text::{count, quoted};
 
 /// What can go wrong while data are opened and read. The text names the file and states the fact;
 /// [`DataError::remedies`] says what else can be done.
+#[allow(missing_docs)]
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DataError {
@@ -32,14 +33,7 @@ pub enum DataError {
         "'{file}' is compressed and cannot be cut into byte ranges for {shares} shards from {}",
         count(*files as u64, "file")
     )]
-    CannotCut {
-        /// The file.
-        file: String,
-        /// How many files there are.
-        files: usize,
-        /// How many shards there should be.
-        shares: usize,
-    },
+    CannotCut { file: String, files: usize, shares: usize },
     /// There is no such file.
     #[error("'{0}' does not exist")]
     Missing(String),
@@ -48,12 +42,7 @@ pub enum DataError {
     Directory(String),
     /// The file cannot be opened.
     #[error("'{file}' cannot be opened: {source}")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// What the system says.
-        source: io::Error,
-    },
+    Unreadable { file: String, source: io::Error },
     /// There is nothing in the file.
     #[error("'{0}' is empty: it needs at least one row of numbers")]
     Empty(String),
@@ -65,70 +54,29 @@ pub enum DataError {
     Utf16(String),
     /// The file is not text.
     #[error("'{file}' looks binary ({looks})")]
-    Binary {
-        /// The file.
-        file: String,
-        /// What it looks like.
-        looks: &'static str,
-    },
+    Binary { file: String, looks: &'static str },
     /// The file is not text, and its format is known but cannot be read.
     #[error("'{file}' cannot be read as {format}: {what}")]
-    Format {
-        /// The file.
-        file: String,
-        /// The format.
-        format: &'static str,
-        /// What is wrong.
-        what: String,
-    },
+    Format { file: String, format: &'static str, what: String },
     /// The program was built without what reads this format.
     #[error("'{file}' is {format}, which this build cannot read")]
-    NeedsFeature {
-        /// The file.
-        file: String,
-        /// The format.
-        format: &'static str,
-        /// The feature of the package.
-        feature: &'static str,
-    },
+    NeedsFeature { file: String, format: &'static str, feature: &'static str },
     /// A delimiter or a header is set for a file that has neither.
     #[error("'{file}' is {format}: a delimiter or a header line cannot be set for it")]
-    NotText {
-        /// The file.
-        file: String,
-        /// The format.
-        format: &'static str,
-    },
+    NotText { file: String, format: &'static str },
     /// A file cannot be read while it is written.
     #[error("'{file}' is {format}, which cannot be followed while it is written")]
-    NotFollowed {
-        /// The file.
-        file: String,
-        /// The format.
-        format: &'static str,
-    },
+    NotFollowed { file: String, format: &'static str },
     /// A column that is to be read holds no numbers.
     #[error("'{file}': column '{column}' does not hold numbers but {content}")]
-    NotNumbers {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-        /// What it holds.
-        content: &'static str,
-    },
+    NotNumbers { file: String, column: String, content: &'static str },
     /// The text of a column cannot be kept.
     #[error(
         "'{file}': the values of {} {} cannot be written as text",
         if columns.len() == 1 { "column" } else { "columns" },
         quoted(columns, 20)
     )]
-    NoText {
-        /// The file.
-        file: String,
-        /// The columns.
-        columns: Vec<String>,
-    },
+    NoText { file: String, columns: Vec<String> },
     /// The file is in ARFF or KEEL format.
     #[error("'{0}' looks like an ARFF or KEEL file")]
     Arff(String),
@@ -142,26 +90,12 @@ pub enum DataError {
     #[error(
         "'{file}': column '{column}' holds '{cell}', a number with a decimal comma where a point is needed"
     )]
-    DecimalComma {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-        /// A cell of it.
-        cell: String,
-    },
+    DecimalComma { file: String, column: String, cell: String },
     /// Numbers are written with commas between their digits.
     #[error(
         "'{file}': column '{column}' holds '{cell}', a number with thousands separators or a decimal comma"
     )]
-    ThousandsComma {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-        /// A cell of it.
-        cell: String,
-    },
+    ThousandsComma { file: String, column: String, cell: String },
     /// The delimiter asked for cannot delimit numbers.
     #[error("{0:?} cannot be the delimiter, which is a comma, semicolon, tab, '|' or blank")]
     BadDelimiter(char),
@@ -170,14 +104,7 @@ pub enum DataError {
         "'{file}': the first line has {} but most rows have {rows}",
         count(*header as u64, "field")
     )]
-    HeaderWidth {
-        /// The file.
-        file: String,
-        /// Fields in the header.
-        header: usize,
-        /// Fields in most sample rows.
-        rows: usize,
-    },
+    HeaderWidth { file: String, header: usize, rows: usize },
     /// A chosen or dropped column is not there.
     #[error(
         "{}there is no column '{wanted}': {}",
@@ -187,25 +114,17 @@ pub enum DataError {
     UnknownColumn {
         /// The file, if the names are those of a file.
         file: Option<String>,
-        /// What was asked for.
         wanted: String,
         /// A name so near to it that it may be meant.
         nearest: Option<String>,
-        /// The columns there are.
         columns: Vec<String>,
     },
     /// A column number is out of range, or a range runs backwards.
     #[error("'{wanted}' is not a column number or range here: columns are numbered 1 to {count}")]
-    ColumnNumber {
-        /// What was asked for.
-        wanted: String,
-        /// How many columns there are.
-        count: usize,
-    },
+    ColumnNumber { wanted: String, count: usize },
     /// Several columns have the name.
     #[error("columns {} are all called '{wanted}'", joined(numbers, ", "))]
     AmbiguousColumn {
-        /// What was asked for.
         wanted: String,
         /// The columns' numbers, from 1.
         numbers: Vec<usize>,
@@ -216,9 +135,7 @@ pub enum DataError {
     /// No column holds numbers.
     #[error("'{file}': no column holds numbers in the first rows ({})", joined(left_out, "; "))]
     NoNumbers {
-        /// The file.
         file: String,
-        /// What the columns hold instead.
         left_out: Vec<Notice>,
         /// Whether the file is text, whose delimiter may be another one.
         is_text: bool,
@@ -227,41 +144,22 @@ pub enum DataError {
     #[error(
         "'{file}' has no column '{column}', which the first input has: every input needs the same columns"
     )]
-    MissingColumn {
-        /// The later file.
-        file: String,
-        /// The column.
-        column: String,
-    },
+    MissingColumn { file: String, column: String },
     /// The data lack a column that a model was learned from.
     #[error("'{file}' has no column '{column}', which the model was learned from")]
-    ExpectedColumn {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-    },
+    ExpectedColumn { file: String, column: String },
     /// The data have another number of columns than a model was learned from.
     #[error(
         "'{file}' gives {} of numbers where the model was learned from {expected}",
         count(*found as u64, "column")
     )]
-    ColumnCount {
-        /// The file.
-        file: String,
-        /// Columns found.
-        found: usize,
-        /// Columns of the model.
-        expected: usize,
-    },
+    ColumnCount { file: String, found: usize, expected: usize },
     /// A column that a model was learned from is chosen for another one.
     #[error(
         "'{file}': '{column}' is chosen in the place of the model's '{place}', but the model has a column '{column}' of its own"
     )]
     MisplacedColumn {
-        /// The file.
         file: String,
-        /// The column that is chosen.
         column: String,
         /// The model's column in its place.
         place: String,
@@ -289,14 +187,7 @@ pub enum DataError {
         "'{file}' has {} in a row, but the first input has {expected}",
         count(*found as u64, "field")
     )]
-    FieldCount {
-        /// The later file.
-        file: String,
-        /// Its fields.
-        found: usize,
-        /// The first input's fields.
-        expected: usize,
-    },
+    FieldCount { file: String, found: usize, expected: usize },
     /// A row cannot be used.
     #[error("{0}{need}", need = if .0.is_in_model() { ", and the model needs the column" } else { "" })]
     BadRow(Box<BadRow>),
@@ -306,27 +197,22 @@ pub enum DataError {
     /// The compressed data end early or are damaged.
     #[error("'{file}': the gzip data are truncated or corrupt after row {row} ({source})")]
     Gzip {
-        /// The file.
         file: String,
         /// The last row that was whole.
         row: u64,
-        /// What the decoder says.
         source: io::Error,
     },
     /// Reading failed half-way.
     #[error("'{file}': reading failed after row {row}: {source}")]
     Read {
-        /// The file.
         file: String,
         /// The last row that was whole.
         row: u64,
-        /// What the system says.
         source: io::Error,
     },
     /// A field or a row is too large.
     #[error("'{file}': the row after row {row} has {what}")]
     TooLarge {
-        /// The file.
         file: String,
         /// The last row that was whole.
         row: u64,
@@ -343,7 +229,6 @@ pub enum DataError {
         }
     )]
     Quotation {
-        /// The file.
         file: String,
         /// The line, counted from 1, on which the row begins.
         line: u64,
@@ -365,12 +250,7 @@ pub enum DataError {
     },
     /// A pattern of file names is malformed.
     #[error("'{pattern}' is not a pattern: {reason}")]
-    BadPattern {
-        /// The pattern.
-        pattern: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    BadPattern { pattern: String, reason: String },
     /// A pattern matches no file.
     #[error("no file matches '{0}'")]
     NoMatch(String),
@@ -379,16 +259,10 @@ pub enum DataError {
         "'{name}' is neither a file nor a set of the catalogue{}",
         nearest.as_ref().map_or(String::new(), |name| format!(" (did you mean '{name}'?)"))
     )]
-    UnknownName {
-        /// The name.
-        name: String,
-        /// The most similar name in the catalogue.
-        nearest: Option<String>,
-    },
+    UnknownName { name: String, nearest: Option<String> },
     /// The file of a set in the catalogue is not there.
     #[error("'{}' is a set of the catalogue, but '{}' does not exist", set.name, file.display())]
     SetNotThere {
-        /// The set.
         set: &'static DataSet,
         /// Where its file should be.
         file: PathBuf,

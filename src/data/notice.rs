@@ -9,16 +9,12 @@ const MAX_NAMED: usize = 20;
 /// Something about the data that was decided while they were opened and read, and that a user should know.
 ///
 /// Its text states the fact; [`Notice::remedies`] says what can be done.
+#[allow(missing_docs)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
     /// These columns are not read, because of what their first rows hold.
-    LeftOut {
-        /// The columns' names.
-        columns: Vec<String>,
-        /// What they hold instead of numbers.
-        content: ColumnContent,
-    },
+    LeftOut { columns: Vec<String>, content: ColumnContent },
     /// These columns got a new name, because an earlier column has the same.
     Renamed(Vec<String>),
     /// Columns are matched by their order with columns of other names that were expected.
@@ -29,15 +25,12 @@ pub enum Notice {
     HeaderOnly(String),
     /// A quoted cell outside the chosen columns spans many lines, or holds lines that may be rows.
     LongCell {
-        /// The file.
         file: String,
         /// The line, counted from 1, on which its row begins.
         line: u64,
         /// The row, counted from 1.
         row: u64,
-        /// The column.
         column: String,
-        /// The lines of the cell.
         lines: u64,
     },
 }

@@ -17,6 +17,7 @@ use crate::remedy::Remedy;
 use crate::stats::{BatchSums, ColumnSummary};
 
 /// Why models cannot be merged.
+#[allow(missing_docs)]
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MergeError {
     /// The prior has no posterior to grow from.
@@ -27,43 +28,21 @@ pub enum MergeError {
     NotAShard(String),
     /// A model that was learned from another prior.
     #[error("'{name}' was learned from prior {found}, not from this prior, which is {expected}")]
-    OtherPrior {
-        /// The model.
-        name: String,
-        /// Its prior.
-        found: Fingerprint,
-        /// The prior given.
-        expected: Fingerprint,
-    },
+    OtherPrior { name: String, found: Fingerprint, expected: Fingerprint },
     /// Other columns, or in another order.
     #[error("'{0}' was learned from other columns than the prior")]
     OtherColumns(String),
     /// Another number of components.
     #[error("'{name}' has {found} components where the prior has {expected}")]
-    OtherK {
-        /// The model.
-        name: String,
-        /// Its components.
-        found: usize,
-        /// The prior's.
-        expected: usize,
-    },
+    OtherK { name: String, found: usize, expected: usize },
     /// The rows of one shard twice.
     #[error(
         "'{first}' and '{second}' have learned the same rows (shard {shard}): a retried shard counts once, leave one out"
     )]
-    SameShard {
-        /// One of them.
-        first: String,
-        /// The other.
-        second: String,
-        /// The shard.
-        shard: Fingerprint,
-    },
+    SameShard { first: String, second: String, shard: Fingerprint },
     /// Some shards have numbers, and this one has none or is of another number of shards.
     #[error("'{name}' is {}, but '{other}' is {}", numbering(*found), numbering(*expected))]
     OtherNumbers {
-        /// The model.
         name: String,
         /// Of how many shards it is one; `None` if it has no number.
         found: Option<u32>,
@@ -76,24 +55,12 @@ pub enum MergeError {
     #[error(
         "'{first}' and '{second}' are both shard {nth} of {of}: a retried shard counts once, leave one out"
     )]
-    SameNumber {
-        /// One of them.
-        first: String,
-        /// The other.
-        second: String,
-        /// The number.
-        nth: u32,
-        /// How many shards there are.
-        of: u32,
-    },
+    SameNumber { first: String, second: String, nth: u32, of: u32 },
     /// Counts that cannot be right.
     #[error(
         "the shards say that they have learned {rows} rows together, more than can be counted (2^53): a file is damaged"
     )]
-    TooManyRows {
-        /// Their sum.
-        rows: u128,
-    },
+    TooManyRows { rows: u128 },
     /// The prior cannot be learned from.
     #[error(transparent)]
     Learn(#[from] LearnError),

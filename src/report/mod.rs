@@ -44,6 +44,7 @@ pub struct ReportOptions {
 }
 
 /// Why a report cannot be made.
+#[allow(missing_docs)]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
@@ -58,17 +59,12 @@ pub enum ReportError {
         "on '{data}', fold {fold}, {one} was tested on {one_rows} rows and {other} on {other_rows}: the records come from different data"
     )]
     Unpaired {
-        /// The data set.
         data: String,
         /// The fold, from 0.
         fold: usize,
-        /// A learner.
         one: String,
-        /// Its test rows.
         one_rows: usize,
-        /// The other learner.
         other: String,
-        /// Its test rows.
         other_rows: usize,
     },
     /// The choice of K needs scores of single rows that packed records do not have.
@@ -76,20 +72,10 @@ pub enum ReportError {
     RowsNotKept,
     /// A file of the report cannot be written.
     #[error("{source}")]
-    Unwritable {
-        /// The file.
-        file: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Unwritable { file: PathBuf, source: io::Error },
     /// A picture cannot be drawn.
     #[error("the picture '{name}' cannot be drawn: {reason}")]
-    Drawing {
-        /// The picture.
-        name: String,
-        /// The error of the drawing library.
-        reason: String,
-    },
+    Drawing { name: String, reason: String },
 }
 
 /// A format of the report: the text of a file, from the figures and the pictures of each data set.

@@ -103,29 +103,18 @@ impl Tails {
 }
 
 /// Why a mixture cannot be drawn.
+#[allow(missing_docs)]
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SynthError {
     /// A setting is out of range.
     #[error("{name} must be {must}, this one is {value}")]
-    OutOfRange {
-        /// The setting.
-        name: &'static str,
-        /// The allowed range.
-        must: &'static str,
-        /// Its value.
-        value: f64,
-    },
+    OutOfRange { name: &'static str, must: &'static str, value: f64 },
     /// More parameters than fit in memory.
     #[error(
         "{k} full covariances of {dim} columns hold more than {MAX_ENTRIES} numbers: ask for fewer clusters or columns"
     )]
-    TooLarge {
-        /// The number of clusters.
-        k: usize,
-        /// The number of columns.
-        dim: usize,
-    },
+    TooLarge { k: usize, dim: usize },
     /// There is no such set in Figure 1.
     #[error("the paper's Figure 1 has sets 1 to {PAPER_SETS}, not {0}")]
     NoSuchPaperSet(usize),
@@ -136,12 +125,7 @@ pub enum SynthError {
     UnknownColumns(String),
     /// The number of names is not that of columns.
     #[error("{found} names were given for {expected} columns: name every column once")]
-    Names {
-        /// The number of names.
-        found: usize,
-        /// The number of columns.
-        expected: usize,
-    },
+    Names { found: usize, expected: usize },
     /// The drawn numbers are not the parameters of a mixture.
     #[error("the drawn parameters do not make a mixture ({0}): ask for a smaller condition")]
     Mixture(#[from] DistError),

@@ -63,69 +63,38 @@ impl std::fmt::Display for Step {
 }
 
 /// Why a cell of a command has no scores.
+#[allow(missing_docs)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Failure {
     /// The command could not be started.
     #[error("cannot be started: {message}")]
-    NotStarted {
-        /// What the system said.
-        message: String,
-    },
+    NotStarted { message: String },
     /// The command ended with another status than 0.
     #[error("{step} ended with {status}{}", if message.is_empty() { String::new() } else { format!(": {message}") })]
-    Status {
-        /// What it was doing.
-        step: Step,
-        /// How it ended.
-        status: String,
-        /// The last line that it wrote to standard error.
-        message: String,
-    },
+    Status { step: Step, status: String, message: String },
     /// The command took too long.
     #[error("{step} took more than {seconds} s")]
-    TimedOut {
-        /// What it was doing.
-        step: Step,
-        /// The time limit.
-        seconds: f64,
-    },
+    TimedOut { step: Step, seconds: f64 },
     /// The file of scores is missing or not readable.
     #[error("the scores cannot be read: {message}")]
-    NoScores {
-        /// What the system said.
-        message: String,
-    },
+    NoScores { message: String },
     /// A line of the scores is not a finite number.
     #[error("line {line} of the scores is '{text}', which is not a finite number")]
     BadScore {
         /// The line, from 1.
         line: usize,
-        /// Its text.
         text: String,
     },
     /// There is not one score for each row.
     #[error("{found} scores for {expected} rows")]
-    Count {
-        /// Scores.
-        found: usize,
-        /// Rows.
-        expected: usize,
-    },
+    Count { found: usize, expected: usize },
     /// What a learner wrote as its number of components is none.
     #[error("the number of components that it wrote is '{text}', which is not a whole number from 1")]
-    ChosenK {
-        /// What it wrote.
-        text: String,
-    },
+    ChosenK { text: String },
     /// The scores are not those of a density.
     #[error("the density integrates to {integral:.3} ± {standard_error:.3}, not to 1")]
-    NotADensity {
-        /// The estimate of the integral.
-        integral: f64,
-        /// Its standard error.
-        standard_error: f64,
-    },
+    NotADensity { integral: f64, standard_error: f64 },
 }
 
 impl Failure {
