@@ -15,7 +15,7 @@ use super::console::Console;
 use super::data_args::{DataArgs, MissingResult, each_block};
 use super::files::{Output, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
-use crate::data::{BadRows, Block, Missing, ReadOptions, RowReader};
+use crate::data::{BadRow, BadRows, Block, Missing, ReadOptions, RowReader};
 use crate::experiment::Units;
 use crate::learn::{Prequential, ScoreSink};
 use crate::stats::BatchSums;
@@ -321,12 +321,14 @@ impl<'a> Evaluation<'a> {
         let (log_densities, responsibilities) = self.scorer.score(block.view());
         let of_missing = self.scores.as_ref().and_then(|_| self.scorer.log_density_of_missing(block.view()));
         let anomalies = self.scores.as_ref().and_then(|_| self.scorer.anomaly_scores(block.view()));
-        let mut bad = rows.listed_rows().iter().peekable();
-        for i in 0..block.rows() {
-            let place = block.place(i);
-            while let Some((at, row)) = bad.next_if(|(at, _)| *at < place) {
-                self.write_unscored(before, *at, &row.problem.to_string(), rows)?;
-            }
+        for (place, row) in in_order(block, rows) {
+            let i = match row {
+                Ok(i) => i,
+                Err(bad) => {
+                    self.write_unscored(before, place, &bad.problem.to_string(), rows)?;
+                    continue;
+                }
+            };
             let log_density = log_densities[i];
             if !log_density.is_finite() {
                 anyhow::ensure!(
@@ -364,9 +366,6 @@ impl<'a> Evaluation<'a> {
                 }
             }
         }
-        for (at, row) in bad {
-            self.write_unscored(before, *at, &row.problem.to_string(), rows)?;
-        }
         Ok(())
     }
 
@@ -382,6 +381,14 @@ impl<'a> Evaluation<'a> {
         let fields = self.scorer.empty_fields(reason);
         Ok(file.write_all(line(before, place, &fields, rows).as_bytes())?)
     }
+}
+
+/// The places of the rows that were read for a block, each with its row in the block, or with a row that was skipped.
+fn in_order<'a>(block: &Block, rows: &'a RowReader) -> Vec<(u64, Result<usize, &'a BadRow>)> {
+    let bad = rows.listed_rows().iter().map(|(place, bad)| (*place, Err(bad)));
+    let mut all: Vec<_> = bad.chain((0..block.rows()).map(|i| (block.place(i), Ok(i)))).collect();
+    all.sort_by_key(|(place, _)| *place);
+    all
 }
 
 /// The line of a row, with its number in the block, from 1.

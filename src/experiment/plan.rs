@@ -11,7 +11,6 @@ use super::index::{RecordIndex, SetIndex};
 use super::record::{CellRecord, CellSettings, DataRecord};
 use super::split::{FoldRows, fitting_rows};
 use crate::hash::{FNV_EMPTY, fnv_add, mix_bits};
-use crate::learn::BlindPrior;
 
 /// Commands get smaller seeds than this, because many take 32 bits with a sign.
 pub(super) const SEEDS_OF_COMMANDS: u64 = 1 << 31;
@@ -194,13 +193,8 @@ impl Plan {
         for run in index.runs() {
             same("seed", &run.seed, &self.seed)?;
             same("number of folds", &run.folds, &self.folds)?;
-            same("number of starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
-            same("number of shards", &run.settings.shards, &self.settings.shards)?;
-            same("order of rows", &order(&run.settings), &order(&self.settings))?;
-            same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
-            same("half-life", &half_life(&run.settings), &half_life(&self.settings))?;
-            same("blind start", &blind_prior(&run.settings), &blind_prior(&self.settings))?;
-            same("α", &alpha(&run.settings), &alpha(&self.settings))?;
+            let mut settings = in_words(&run.settings).into_iter().zip(in_words(&self.settings));
+            settings.try_for_each(|((what, theirs), (_, ours))| same(what, &theirs, &ours))?;
         }
         for set in &self.sets {
             let Some(recorded) = index.set(&set.record.data) else { continue };
@@ -271,25 +265,19 @@ fn of_gaps(is_by_row: bool) -> &'static str {
     if is_by_row { "by the observed values of each row" } else { "by all columns" }
 }
 
-fn order(settings: &CellSettings) -> &'static str {
-    if settings.file_order { "file order" } else { "shuffled order" }
-}
-
-fn warmup(settings: &CellSettings) -> String {
-    settings.warmup.map_or("the start's rows".into(), |rows| format!("{rows} rows"))
-}
-
-fn half_life(settings: &CellSettings) -> String {
-    settings.half_life.map_or("a tenth of the rows".into(), |rows| format!("{rows} rows"))
-}
-
-fn blind_prior(settings: &CellSettings) -> String {
-    let BlindPrior { mean_rows, spread } = settings.blind_prior;
-    format!("{mean_rows},{spread}")
-}
-
-fn alpha(settings: &CellSettings) -> String {
-    settings.alpha.map_or("chosen".into(), |alpha| alpha.to_string())
+/// The settings of the learners, with their names.
+fn in_words(settings: &CellSettings) -> [(&'static str, String); 7] {
+    let CellSettings { em_restarts, shards, warmup, half_life, file_order, blind_prior, alpha } = *settings;
+    let rows = |rows: Option<u64>, none: &str| rows.map_or(none.into(), |rows| format!("{rows} rows"));
+    [
+        ("number of starts of EM", em_restarts.to_string()),
+        ("number of shards", shards.to_string()),
+        ("order of rows", if file_order { "file order" } else { "shuffled order" }.into()),
+        ("warm-up", rows(warmup, "the start's rows")),
+        ("half-life", rows(half_life, "a tenth of the rows")),
+        ("blind start", format!("{},{}", blind_prior.mean_rows, blind_prior.spread)),
+        ("α", alpha.map_or("chosen".into(), |alpha| alpha.to_string())),
+    ]
 }
 
 fn weights(data: &DataRecord) -> String {

@@ -5,7 +5,7 @@ use std::io::Write;
 use ndarray::{Array2, s};
 use serde::Serialize;
 
-use super::{Args, cells, kept};
+use super::{Args, cells, in_order, kept};
 use crate::cli::console::Console;
 use crate::cli::data_args::{MissingResult, each_block};
 use crate::cli::files::{Output, StopFlag};
@@ -110,30 +110,26 @@ impl Writer {
             whole.column_mut(column).assign(&block.view().column(n));
         }
         let found = self.mixture.predict_columns(whole.view(), &self.targets, &self.levels);
-        let mut bad = rows.listed_rows().iter().peekable();
-        for i in 0..block.rows() {
-            let place = block.place(i);
-            while let Some((at, row)) = bad.next_if(|(at, _)| *at < place) {
-                self.write_bad(before + at, *at, &row.problem.to_string(), rows)?;
-            }
+        for (place, row) in in_order(block, rows) {
             write!(self.out, "{}", before + place)?;
-            for n in 0..self.targets.len() {
-                write!(self.out, ",{},{}", found.means[(i, n)], found.standard_deviations[(i, n)])?;
-                for bound in found.quantiles.slice(s![i, n, ..]) {
-                    write!(self.out, ",{bound}")?;
+            match row {
+                Ok(i) => {
+                    for n in 0..self.targets.len() {
+                        write!(self.out, ",{},{}", found.means[(i, n)], found.standard_deviations[(i, n)])?;
+                        for bound in found.quantiles.slice(s![i, n, ..]) {
+                            write!(self.out, ",{bound}")?;
+                        }
+                    }
+                    writeln!(self.out, ",{}", kept(rows, place))?;
+                }
+                Err(bad) => {
+                    let empty = ",".repeat(self.targets.len() * (2 + self.levels.len()));
+                    let reason = bad.problem.to_string();
+                    writeln!(self.out, "{empty},{}{}", csv_cell(&reason), kept(rows, place))?;
                 }
             }
-            writeln!(self.out, ",{}", kept(rows, place))?;
-        }
-        for (at, row) in bad {
-            self.write_bad(before + at, *at, &row.problem.to_string(), rows)?;
         }
         Ok(())
-    }
-
-    fn write_bad(&mut self, number: u64, place: u64, reason: &str, rows: &RowReader) -> anyhow::Result<()> {
-        let empty = ",".repeat(self.targets.len() * (2 + self.levels.len()));
-        Ok(writeln!(self.out, "{number}{empty},{}{}", csv_cell(reason), kept(rows, place))?)
     }
 }
 
