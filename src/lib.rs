@@ -127,7 +127,7 @@ pub mod internals {
         pub use crate::linalg::special::{log_gamma_ratio, log_sum_exp};
     }
     pub mod stats {
-        pub use crate::stats::{BatchSums, ScoredK, TestMethod, Zeros, holm, signed_rank, signed_rank_with};
+        pub use crate::stats::{BatchSums, ScoredK, holm, signed_rank};
     }
 }
 

@@ -14,7 +14,7 @@ pub use column::ColumnSummary;
 pub(crate) use column::LogUnits;
 pub use elbow::{Beyond, Elbow, ScoredK};
 pub(crate) use normals::MixtureOfNormals;
-pub use wilcoxon::{TestMethod, Zeros, signed_rank, signed_rank_with};
+pub use wilcoxon::signed_rank;
 
 /// P-values of several tests, adjusted by Holm's method (1979), in the order given. The smallest is multiplied by the number
 /// of tests, the next by one less, and so on. No adjusted value is below that of a smaller p-value.
