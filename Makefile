@@ -23,7 +23,7 @@ GMM_BMM = $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/gmm-bmm
 # Incremental compilation divides a crate into many small units, which takes longer when everything is compiled once.
 export CARGO_INCREMENTAL ?= 0
 
-.PHONY: all demo test test-long lint test-plain test-portable test-units test-openblas test-python test-python-package test-engines test-site wheel docs release-check advisories smoke tables figure1 tracks datasets soak crash fuzz clean
+.PHONY: all demo test test-long lint test-plain test-portable test-units test-python test-python-package test-engines test-site wheel docs release-check advisories smoke tables figure1 tracks datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -46,7 +46,7 @@ demo: $(GMM_BMM)
 # Compiling takes most of the time, once for each set of features and each level of optimisation. So all steps name the same
 # packages, which gives dependencies the same features, the command and the Python package share one optimised library, and
 # what computes little is not optimised. CONTRIBUTING.md has the times.
-test: lint test-plain test-portable test-units test-openblas advisories smoke test-python test-python-package test-engines test-site
+test: lint test-plain test-portable test-units advisories smoke test-python test-python-package test-engines test-site
 
 # Elsewhere than on Linux only maturin links the Python package.
 ALL = $(if $(filter Linux,$(shell uname)),--workspace)
@@ -69,17 +69,9 @@ test-portable:
 		$(CARGO) check --all-targets --target $(OTHER_TARGET); \
 	else echo "skipped: the target $(OTHER_TARGET) is not installed"; fi
 
-# The two modules that call OpenBLAS, and those that build on them. Compiles the library without other features.
-test-openblas:
-	$(NOT_OPTIMISED) scripts/with_openblas.sh scripts/select_tests.sh $(CARGO) test --no-default-features --features openblas --lib -- \
-		linalg::batch:: linalg::blocks:: linalg::row_blocks:: dist:: learn::batch_em:: learn::structure::kmeans::
-
-# The unit tests, and those of MPI where it is installed. The two that are left out learn from thousands of rows: 'make test-long' runs
-# them, and tests/cli compares the same learners.
-SLOW = --skip revising::tests::a_pass_is_what --skip revising::tests::the_course_of
+# One build that is not optimised, with MPI and OpenBLAS where they are installed.
 test-units:
-	$(NOT_OPTIMISED) scripts/with_openmpi.sh --otherwise 'scripts/select_tests.sh $(CARGO) test $(ALL) --lib -- $(SLOW)' \
-		scripts/select_tests.sh $(CARGO) test $(ALL) --features gmm-bmm/mpi --lib --test mpi -- $(SLOW)
+	$(NOT_OPTIMISED) scripts/test_units.sh $(ALL)
 
 test-python:
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) -m unittest discover -s tests/python; \

@@ -58,10 +58,13 @@ impl Moments {
     /// Adds a block of weighted rows, relative to `origin`. `space` has as many numbers as the block.
     pub fn add_relative(&mut self, block: &[f64], origin: &[f64], weights: &[f64], space: &mut [Quad]) {
         let Moments { count, first, second } = self;
-        *count += if second.len() == first.len() {
-            add_column_moments(first, second, block, origin, weights)
-        } else {
-            add_moments(first, second, block, origin, weights, space)
+        *count += match second.len() == first.len() {
+            true => add_column_moments(first, second, block, origin, weights),
+            #[cfg(feature = "openblas")]
+            false if super::batch::uses_openblas() => {
+                add_moments_by_blas(first, second, block, origin, weights, space)
+            }
+            false => add_moments(first, second, block, origin, weights, space),
         };
     }
 }
@@ -190,15 +193,15 @@ at_run_time! {
         square_norms_up_to_kernel
 }
 
-#[cfg(not(feature = "openblas"))]
 at_run_time! {
     /// Adds the moments of weighted rows relative to `origin`, and returns the sum of the weights.
     fn add_moments(first: &mut [f64], second: &mut [f64], block: &[f64], origin: &[f64], weights: &[f64], space: &mut [Quad]) -> f64 =
         add_moments_kernel
 }
 
+/// [`add_moments`] by BLAS.
 #[cfg(feature = "openblas")]
-fn add_moments(
+fn add_moments_by_blas(
     first: &mut [f64],
     second: &mut [f64],
     block: &[f64],
@@ -329,7 +332,6 @@ fn whitened_columns<A: Arithmetic, const N: usize>(
 /// Quads in a block.
 const QUADS: usize = BLOCK / 4;
 
-#[cfg_attr(feature = "openblas", allow(dead_code))]
 #[inline(always)]
 fn add_moments_kernel<A: Arithmetic>(
     first: &mut [f64],
@@ -447,7 +449,12 @@ mod tests {
                     assert!((sums.second[i] - second[(i, i)]).abs() < 1e-11);
                 }
             }
-            for kernel in [add_moments_kernel::<Plain>, add_moments] {
+            for kernel in [
+                add_moments_kernel::<Plain>,
+                add_moments,
+                #[cfg(feature = "openblas")]
+                add_moments_by_blas,
+            ] {
                 let mut sums = Moments::new(dim);
                 let mut space = vec![Quad::default(); dim * QUADS];
                 let count = kernel(&mut sums.first, &mut sums.second, block, &origin, &weights, &mut space);
