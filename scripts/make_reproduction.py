@@ -60,6 +60,7 @@ class Table(NamedTuple):
     sets: List[dict]
     times: List[dict]
     runs: List[dict]
+    summary: str
 
     def judged(self) -> List[dict]:
         """Sets with results; those that are there with and without noise only with noise."""
@@ -79,7 +80,8 @@ def table(name: str, reference: str = "obmm") -> Table:
     if not (folder / "records.jsonl.gz").is_file():
         raise Missing(f"{folder} has no packed records")
     with tempfile.TemporaryDirectory() as out:
-        command = [GMM_BMM, "--json", "compare", "--from-records", str(folder), "--out", out, "--reference", reference]
+        command = [GMM_BMM, "--json", "compare", "--from-records", str(folder), "--out", out, "--reference", reference,
+                   "--no-pictures"]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         sets = json.loads(done.stdout)["sets"]
         cells = {}
@@ -91,11 +93,12 @@ def table(name: str, reference: str = "obmm") -> Table:
                         optional(row["difference_error"]), optional(row["p_value"]))
         with open(Path(out) / "times.csv", encoding="utf-8", newline="") as file:
             times = list(csv.DictReader(file))
+        summary = (Path(out) / "summary.md").read_text(encoding="utf-8")
     import gzip
 
     with gzip.open(folder / "records.jsonl.gz", "rt", encoding="utf-8") as file:
         runs = [json.loads(line) for line in file if line.startswith('{"kind":"run"')]
-    return Table(cells, sets, times, runs)
+    return Table(cells, sets, times, runs, summary)
 
 
 def number(value: Optional[float], decimals: int = 2) -> str:
@@ -364,12 +367,7 @@ def provenance(where: str) -> str:
 
 def part_best(where: str) -> str:
     """The first sentence of a table's page, and its date."""
-    with tempfile.TemporaryDirectory() as out:
-        if not (RESULTS / where / "records.jsonl.gz").is_file():
-            raise Missing(where)
-        subprocess.run([GMM_BMM, "--quiet", "compare", "--from-records", str(RESULTS / where), "--out", out], check=True,
-                       stdout=subprocess.DEVNULL)
-        lines = (Path(out) / "summary.md").read_text(encoding="utf-8").split("| data set")[0].splitlines()
+    lines = table(where).summary.split("| data set")[0].splitlines()
     sentences = [line.replace("\\", "") for line in lines[1:] if line and not line.startswith("Mean test")]
     return "\n\n".join([*sentences, provenance(where)])
 

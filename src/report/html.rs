@@ -28,7 +28,7 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     for sentence in answer(summary) {
         let _ = writeln!(page, "<p class=\"answer\">{}</p>", escape(&sentence));
     }
-    page.push_str("</header>\n<main>\n<section id=\"table\" aria-label=\"ReportTable\">\n");
+    page.push_str("</header>\n<main>\n<section id=\"table\" aria-label=\"Table\">\n");
     let meanings = learners(summary);
     write_table(&mut page, &tables::scores(summary), &meanings);
     page.push_str(

@@ -41,6 +41,8 @@ pub struct ReportOptions {
     pub reference: Option<Contender>,
     /// Whether the table of scores has no chosen K.
     pub hide_k: bool,
+    /// Whether there are pictures.
+    pub pictures: bool,
 }
 
 /// Why a report cannot be made.
@@ -104,7 +106,10 @@ pub fn write_report(
 ) -> Result<Summary, ReportError> {
     let mut summary = Summary::new(index, options)?;
     summary.notes.extend(plot::notes(&summary, index));
-    let pictures = plot::pictures(&summary, index)?;
+    let pictures = match options.pictures {
+        true => plot::pictures(&summary, index)?,
+        false => vec![Vec::new(); summary.sets.len()],
+    };
     for picture in pictures.iter().flatten() {
         write_picture(folder, picture)?;
     }

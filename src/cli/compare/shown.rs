@@ -38,6 +38,10 @@ pub(super) struct ShownArgs {
     #[arg(long, hide_short_help = true)]
     no_k: bool,
 
+    /// Write the tables without pictures, which take most of the time
+    #[arg(long, hide = true)]
+    no_pictures: bool,
+
     /// Also write records.jsonl.gz: the records in a small form, from which --from-records makes the same tables
     ///
     /// It has the scores of single test rows, rounded to 0.001, only for the K that each fold chose. No cells can be added to it.
@@ -49,7 +53,14 @@ impl ShownArgs {
     pub fn options(&self, index: &RecordIndex) -> anyhow::Result<ReportOptions> {
         let reference = self.reference.as_deref().map(|name| reference(name, index)).transpose()?;
         let (select, pairs, units) = (self.select, self.pairs, self.units.0);
-        Ok(ReportOptions { select, pairs, units, reference, hide_k: self.no_k })
+        Ok(ReportOptions {
+            select,
+            pairs,
+            units,
+            reference,
+            hide_k: self.no_k,
+            pictures: !self.no_pictures,
+        })
     }
 
     /// Keeps the learners and sets to show.

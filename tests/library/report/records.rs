@@ -17,6 +17,7 @@ pub const OPTIONS: ReportOptions = ReportOptions {
     units: None,
     reference: None,
     hide_k: false,
+    pictures: true,
 };
 
 pub const CONTENDERS: [(Contender, f64, f64); 11] = [
