@@ -109,7 +109,6 @@ def test_gaps_and_few_rows(spark, frame):
     assert found.estimator.n_samples_seen_ == 1200 and found.estimator.means_ == pytest.approx(local.means_)
 
 
-@pytest.mark.skipif(CONNECT, reason="once is enough")
 def test_a_killed_worker_changes_no_bit(table, model, tmp_path):
     flag = str(tmp_path / "killed")
 
@@ -153,7 +152,6 @@ def test_in_a_pipeline_and_cross_validated(table, frame, tmp_path):
     assert best.avgMetrics[1] > best.avgMetrics[0] + 0.1 and best.bestModel.estimator.n_components_ == 2
 
 
-@pytest.mark.skipif(CONNECT, reason="once is enough")
 def test_a_stream_keeps_the_model_up_to_date_and_counts_a_batch_once(spark, frame, tmp_path):
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples/spark_stream.py"))
     (tmp_path / "rows").mkdir()
@@ -168,7 +166,6 @@ def test_a_stream_keeps_the_model_up_to_date_and_counts_a_batch_once(spark, fram
     assert latest.model is before
 
 
-@pytest.mark.skipif(CONNECT, reason="the example makes a session of its own")
 def test_the_example_prints_what_the_site_shows():
     example = Path(__file__).parents[1] / "examples" / "spark_job.py"
     printed = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True).stdout
