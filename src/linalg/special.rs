@@ -262,9 +262,12 @@ mod tests {
         (found - exact).abs() / (exact.abs().max(f64::MIN_POSITIVE) * f64::EPSILON)
     }
 
+    /// Without optimisation one number in fifty is compared.
+    const STEP: usize = if cfg!(debug_assertions) { 50 } else { 1 };
+
     #[test]
     fn exponentials_are_those_of_the_library() {
-        for i in -7_000_000..=7_000_000 {
+        for i in (-7_000_000..=7_000_000).step_by(STEP) {
             let x = f64::from(i) * 0.999_9e-4;
             assert!(ulps(exp(x), x.exp()) < 2.0, "exp({x}) = {} against {}", exp(x), x.exp());
         }
@@ -277,7 +280,7 @@ mod tests {
 
     #[test]
     fn logarithms_are_those_of_the_library() {
-        for i in -3_000_000..=3_000_000 {
+        for i in (-3_000_000..=3_000_000).step_by(STEP) {
             let x = (f64::from(i) * 2.000_3e-4).exp();
             assert!(ulps(ln(x), x.ln()) < 2.5, "ln({x}) = {} against {}", ln(x), x.ln());
             let near_one = 1.0 + f64::from(i) * 1e-7;

@@ -5,7 +5,7 @@ use super::{Column, Content};
 use crate::text::iso8601::Unit;
 
 /// Deeper lists and records are refused.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// A column of more parts is refused: a small file can claim any number.
 const MAX_PARTS: usize = 10_000;
 
@@ -234,7 +234,7 @@ impl BufferCounts {
             _ => return None,
         };
         let children = field.tables(5)?;
-        if self.nodes > MAX_PARTS || depth == DEEPEST && !children.is_empty() {
+        if self.nodes > MAX_PARTS || depth == MAX_DEPTH && !children.is_empty() {
             return None;
         }
         children.into_iter().try_for_each(|child| self.add(child, depth + 1))

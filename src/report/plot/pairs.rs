@@ -7,7 +7,7 @@ use crate::dist::Marginal;
 use crate::report::ReportError;
 
 /// Rows with larger values are not drawn: their squares overflow.
-const FARTHEST: f64 = 1e150;
+const MAX_DRAWN: f64 = 1e150;
 
 /// A mixture and some rows along a few axes. Each pair of axes has a panel with the rows and each component's 1σ and 2σ
 /// ellipse; each axis has one with a histogram of the rows and the densities.
@@ -78,7 +78,7 @@ impl PairPlot {
         }
         let mut components = self.grouped()?;
         components.sort_by(|a, b| b.marginal.weight.total_cmp(&a.marginal.weight));
-        let near = |row: &&Vec<f64>| row.iter().all(|value| value.is_nan() || value.abs() <= FARTHEST);
+        let near = |row: &&Vec<f64>| row.iter().all(|value| value.is_nan() || value.abs() <= MAX_DRAWN);
         let rows: Vec<&[f64]> = self.rows.iter().filter(near).map(Vec::as_slice).collect();
         let side = SIDES[count - 1];
         let marginals: Vec<&Marginal> = components.iter().map(|component| component.marginal).collect();
