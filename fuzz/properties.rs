@@ -205,6 +205,7 @@ pub fn records(bytes: &[u8]) {
                 units: None,
                 reference: None,
                 hide_k: false,
+                pictures: true,
             };
             if let Ok(summary) = gmm_bmm::internals::report::Summary::new(&index, &options) {
                 assert!(!summary.terminal(false).is_empty());

@@ -17,8 +17,11 @@ fn the_committed_tables_are_those_of_the_committed_records() {
         if !folder.join("records.jsonl.gz").is_file() {
             continue;
         }
-        let output =
-            workplace.command("compare --quiet --no-pictures --out again --from-records").arg(&folder).output().unwrap();
+        let output = workplace
+            .command("compare --quiet --no-pictures --out again --from-records")
+            .arg(&folder)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         for file in ["table.csv", "loglik.csv", "times.csv", "table.tex"] {
             let committed = std::fs::read_to_string(folder.join(file)).unwrap();

@@ -53,14 +53,7 @@ impl ShownArgs {
     pub fn options(&self, index: &RecordIndex) -> anyhow::Result<ReportOptions> {
         let reference = self.reference.as_deref().map(|name| reference(name, index)).transpose()?;
         let (select, pairs, units) = (self.select, self.pairs, self.units.0);
-        Ok(ReportOptions {
-            select,
-            pairs,
-            units,
-            reference,
-            hide_k: self.no_k,
-            pictures: !self.no_pictures,
-        })
+        Ok(ReportOptions { select, pairs, units, reference, hide_k: self.no_k, pictures: !self.no_pictures })
     }
 
     /// Keeps the learners and sets to show.
