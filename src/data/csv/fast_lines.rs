@@ -3,6 +3,8 @@
 
 use super::cell::{is_missing, parse_number};
 use super::number::any_number;
+#[cfg(target_arch = "x86_64")]
+use super::simd_number;
 use crate::data::block::Block;
 
 /// The position of a field that is not read: outside of every row.
@@ -36,6 +38,12 @@ struct PlainField {
     end: u8,
 }
 
+/// The number that begins at a place of a text, and its length in bytes, if the byte after it is the last argument. `None` if it
+/// has an unusual form.
+trait Usual: Fn(&[u8], usize, u8) -> Option<(f64, usize)> {}
+
+impl<F: Fn(&[u8], usize, u8) -> Option<(f64, usize)>> Usual for F {}
+
 impl PlainLines {
     /// Lines of `width` fields, of which those at `positions` make a row; `None` if a position occurs twice.
     pub(super) fn new(delimiter: u8, width: usize, positions: &[usize]) -> Option<PlainLines> {
@@ -58,13 +66,37 @@ impl PlainLines {
     ///
     /// The text must be whole lines.
     pub(super) fn read(&self, text: &[u8], block: &mut Block, most: usize) -> PlainRead {
+        #[cfg(target_arch = "x86_64")]
+        if simd_number::is_available() {
+            // SAFETY: the machine has the instructions that the function was compiled for.
+            #[allow(unsafe_code)]
+            return unsafe { self.read_simd(text, block, most) };
+        }
+        self.read_portably(text, block, most)
+    }
+
+    /// [`read`](PlainLines::read) on any machine.
+    fn read_portably(&self, text: &[u8], block: &mut Block, most: usize) -> PlainRead {
+        self.read_lines(text, block, most, |text, at, end| any_number(&text[at..], end))
+    }
+
+    /// [`read`](PlainLines::read) on machines with vector instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+    fn read_simd(&self, text: &[u8], block: &mut Block, most: usize) -> PlainRead {
+        self.read_lines(text, block, most, simd_number::simd_number)
+    }
+
+    /// [`read`](PlainLines::read), with a function for numbers in the usual forms.
+    #[inline(always)]
+    fn read_lines(&self, text: &[u8], block: &mut Block, most: usize, usual: impl Usual) -> PlainRead {
         let mut taken = PlainRead::default();
         let at_a_time = (NUMBERS_AT_A_TIME / block.columns()).max(1);
         let end = block.rows().saturating_add(most);
         while block.rows() < end {
             let rows = block.rows();
             for (i, row) in block.grow_by(at_a_time.min(end - rows)).enumerate() {
-                match self.read_line(text, taken.bytes, row, &mut taken.met_gap) {
+                match self.read_line(text, taken.bytes, row, &mut taken.met_gap, &usual) {
                     Some(line_end) => taken.bytes = line_end,
                     None => {
                         block.truncate(rows + i);
@@ -78,16 +110,22 @@ impl PlainLines {
 
     /// Reads the line that begins `at` bytes after the beginning of `text` and returns where it ends; `None` if it is not plain.
     #[inline(always)]
-    fn read_line(&self, text: &[u8], mut at: usize, row: &mut [f64], met_gap: &mut bool) -> Option<usize> {
+    fn read_line(
+        &self,
+        text: &[u8],
+        mut at: usize,
+        row: &mut [f64],
+        met_gap: &mut bool,
+        usual: &impl Usual,
+    ) -> Option<usize> {
         let mut gap = false;
         for field in &self.fields {
             at += 1 + match row.get_mut(field.place) {
                 None => self.cell(&text[at..], field.end)?.len(),
                 Some(number) => {
-                    let text = &text[at..];
-                    let (value, length) = match any_number(text, field.end) {
+                    let (value, length) = match usual(text, at, field.end) {
                         Some(usual) => usual,
-                        None => self.unusual(text, field.end, &mut gap)?,
+                        None => self.unusual(&text[at..], field.end, &mut gap)?,
                     };
                     *number = value;
                     length
@@ -102,6 +140,9 @@ impl PlainLines {
     /// blanks around it or an unusual form, or it is NaN for a missing value that is accepted.
     #[inline(never)]
     fn unusual(&self, text: &[u8], end: u8, met_gap: &mut bool) -> Option<(f64, usize)> {
+        if let Some(number) = any_number(text, end) {
+            return Some(number);
+        }
         let cell = self.cell(text, end)?;
         let number = parse_number(cell).or_else(|| {
             let is_gap = self.takes_gaps && is_missing(cell);
@@ -122,10 +163,13 @@ impl PlainLines {
 mod tests {
     use super::*;
 
+    /// Reads a text by the instructions of this machine and by those of any machine.
     fn read(text: &str, width: usize, positions: &[usize], most: usize) -> (Vec<f64>, usize) {
         let lines = PlainLines::new(b',', width, positions).unwrap();
-        let mut block = Block::new(positions.len());
+        let [mut block, mut portable] = [(); 2].map(|()| Block::new(positions.len()));
         let taken = lines.read(text.as_bytes(), &mut block, most);
+        assert_eq!(lines.read_portably(text.as_bytes(), &mut portable, most), taken);
+        assert_eq!(block, portable);
         (block.values().to_vec(), taken.bytes)
     }
 

@@ -11,6 +11,10 @@ mod number;
 mod records;
 mod sample;
 mod table;
+// Vector instructions. Each block of unsafe code says what makes it sound.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod simd_number;
 
 pub(super) use cell::Comma;
 pub(super) use detect::ColumnSample;

@@ -9,7 +9,7 @@
 /// Powers of five up to this one, and their reciprocals, can be computed with 128-bit integers.
 const MAX_EXPONENT: i64 = 27;
 /// Any number of this many digits fits in 64 bits.
-const MAX_DIGITS: usize = 19;
+pub(super) const MAX_DIGITS: usize = 19;
 
 /// A power of five, `5^q ≈ bits·2^e`.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ pub(super) fn any_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
 }
 
 #[inline(always)]
-fn signed(magnitude: f64, negative: bool) -> f64 {
+pub(super) fn signed(magnitude: f64, negative: bool) -> f64 {
     f64::from_bits(magnitude.to_bits() | u64::from(negative) << 63)
 }
 
@@ -134,7 +134,7 @@ fn leading_zeros(number: &[u8]) -> usize {
 }
 
 /// The exponent that `text` begins with, and its length in bytes with its `e`, if the byte after it is `end`.
-fn written_exponent(text: &[u8], end: u8) -> Option<(i64, usize)> {
+pub(super) fn written_exponent(text: &[u8], end: u8) -> Option<(i64, usize)> {
     if !matches!(text.first()?, b'e' | b'E') {
         return None;
     }
@@ -152,7 +152,7 @@ fn written_exponent(text: &[u8], end: u8) -> Option<(i64, usize)> {
 
 /// `w·10^q`, correctly rounded; `None` if the rounding is not determined here.
 #[inline(always)]
-fn scaled(w: u64, q: i64) -> Option<f64> {
+pub(super) fn scaled(w: u64, q: i64) -> Option<f64> {
     if w == 0 {
         return Some(0.0);
     }
@@ -164,7 +164,7 @@ fn scaled(w: u64, q: i64) -> Option<f64> {
 
 /// `w·10^q`, correctly rounded, for `w` other than zero and an exponent in the table; `None` if the product does not determine it.
 #[inline(always)]
-fn rounded_product(w: u64, q: i64) -> Option<f64> {
+pub(super) fn rounded_product(w: u64, q: i64) -> Option<f64> {
     let power = POWERS_OF_FIVE[(q + MAX_EXPONENT) as usize];
     let zeros = w.leading_zeros();
     let product = u128::from(w << zeros) * u128::from(power.bits);
