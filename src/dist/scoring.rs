@@ -10,8 +10,7 @@ use rayon::prelude::*;
 use super::gaps::GappedRows;
 use super::{Density, DistError, Mixture};
 use crate::linalg::blocks::{
-    BLOCK, Moments, RowBlocks, TILE, scaled_distances, square_distances, square_norms, square_norms_up_to,
-    whitened,
+    BLOCK, Moments, RowBlocks, TILE, scaled_distances, square_distances, square_norms, whitened,
 };
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::special::{exp, ln};
@@ -229,20 +228,7 @@ impl BlockScorer {
         least: Option<&[f64; BLOCK]>,
     ) {
         let component = &mixture.components()[j];
-        match (least, &self.whitenings[j]) {
-            (None, _) | (_, Whitening::Diagonal(_) | Whitening::Shared(_)) => {
-                self.compute_norms(mixture, j, block)
-            }
-            (Some(least), Whitening::Triangle(inverse)) => {
-                let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
-                let inverse = inverse.as_slice().expect("standard layout");
-                let mut most = [0.0; BLOCK];
-                for (most, least) in most.iter_mut().zip(least) {
-                    *most = component.quadratic_form_at(least - self.log_weights[j]);
-                }
-                square_norms_up_to(inverse, block, component.location(), &most, &mut self.tile, terms);
-            }
-        }
+        self.compute_norms(mixture, j, block, least);
         for term in &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK] {
             *term = self.log_weights[j] + component.log_density_at(*term);
         }
@@ -257,14 +243,24 @@ impl BlockScorer {
         }
     }
 
-    /// Replaces the terms of component `j` by the squared norms of the whitened rows.
-    fn compute_norms<C: Density>(&mut self, mixture: &Mixture<C>, j: usize, block: &[f64]) {
+    /// Replaces the terms of component `j` by the squared norms of the whitened rows. Those of terms below `least` may become
+    /// infinite.
+    fn compute_norms<C: Density>(
+        &mut self,
+        mixture: &Mixture<C>,
+        j: usize,
+        block: &[f64],
+        least: Option<&[f64; BLOCK]>,
+    ) {
         let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
-        let mean = mixture.components()[j].location();
+        let (component, log_weight) = (&mixture.components()[j], self.log_weights[j]);
+        let mean = component.location();
         match &self.whitenings[j] {
             Whitening::Triangle(inverse) => {
                 let inverse = inverse.as_slice().expect("standard layout");
-                square_norms(inverse, block, mean, &mut self.tile, terms);
+                let most =
+                    |least: &[f64; BLOCK]| least.map(|term| component.quadratic_form_at(term - log_weight));
+                square_norms(inverse, block, mean, least.map(most).as_ref(), &mut self.tile, terms);
             }
             Whitening::Diagonal(scales) => scaled_distances(block, mean, scales, terms),
             Whitening::Shared(mean) => {
@@ -383,7 +379,7 @@ impl BlockScorer {
     /// `|L⁻¹(x − m)|²` of each row `x` of a block, for component `j`.
     pub fn square_norms<C: Density>(&mut self, mixture: &Mixture<C>, j: usize, block: &[f64]) -> &[f64] {
         self.whiten(mixture, block);
-        self.compute_norms(mixture, j, block);
+        self.compute_norms(mixture, j, block, None);
         &Quad::flat(&self.responsibilities)[j * BLOCK..][..BLOCK]
     }
 

@@ -182,15 +182,10 @@ fn add_column_moments_kernel<A: Arithmetic>(
 
 at_run_time! {
     /// `|L⁻¹(x − m)|²` of each row `x`, in whole tiles of [`TILE`] rows. `inverse` is `L⁻¹` by rows; `block` has the rows by
-    /// columns. `space` has [`TILE`] numbers for each column.
-    pub fn square_norms(inverse: &[f64], block: &[f64], mean: &[f64], space: &mut [f64], out: &mut [f64]) =
+    /// columns. `space` has [`TILE`] numbers for each column. Norms above `most`, given for each row, may become infinite: this saves
+    /// work.
+    pub fn square_norms(inverse: &[f64], block: &[f64], mean: &[f64], most: Option<&[f64; BLOCK]>, space: &mut [f64], out: &mut [f64]) =
         square_norms_kernel
-}
-
-at_run_time! {
-    /// [`square_norms`], where norms above `most`, given for each row, may become infinite. This saves work.
-    pub fn square_norms_up_to(inverse: &[f64], block: &[f64], mean: &[f64], most: &[f64; BLOCK], space: &mut [f64], out: &mut [f64]) =
-        square_norms_up_to_kernel
 }
 
 at_run_time! {
@@ -224,51 +219,31 @@ fn add_moments_by_blas(
     weights.iter().sum()
 }
 
+/// Columns between two checks. A tile whose rows all exceed their limit by then is skipped.
+const CHECK_EVERY: usize = 4;
+
 #[inline(always)]
 fn square_norms_kernel<A: Arithmetic>(
     inverse: &[f64],
     block: &[f64],
     mean: &[f64],
+    most: Option<&[f64; BLOCK]>,
     space: &mut [f64],
     out: &mut [f64],
 ) {
     let dim = mean.len();
     for (tile, out) in out.chunks_exact_mut(TILE).enumerate() {
+        let most = most.map(|most| &most[tile * TILE..][..TILE]);
         subtract_mean(block, mean, tile, space);
         let mut norms = [0.0; TILE];
         let mut i = 0;
         while i + 1 < dim {
             whiten::<A, 2>(inverse, dim, i, space, &mut norms);
             i += 2;
-        }
-        if i < dim {
-            whiten::<A, 1>(inverse, dim, i, space, &mut norms);
-        }
-        out.copy_from_slice(&norms);
-    }
-}
-
-/// Columns between two checks. A tile whose rows all exceed their limit by then is skipped.
-const CHECK_EVERY: usize = 4;
-
-#[inline(always)]
-fn square_norms_up_to_kernel<A: Arithmetic>(
-    inverse: &[f64],
-    block: &[f64],
-    mean: &[f64],
-    most: &[f64; BLOCK],
-    space: &mut [f64],
-    out: &mut [f64],
-) {
-    let dim = mean.len();
-    for (tile, (out, most)) in out.chunks_exact_mut(TILE).zip(most.chunks_exact(TILE)).enumerate() {
-        subtract_mean(block, mean, tile, space);
-        let mut norms = [0.0; TILE];
-        let mut i = 0;
-        while i + 1 < dim {
-            whiten::<A, 2>(inverse, dim, i, space, &mut norms);
-            i += 2;
-            if i % CHECK_EVERY == 0 && norms.iter().zip(most).all(|(norm, most)| norm > most) {
+            if let Some(most) = most
+                && i % CHECK_EVERY == 0
+                && norms.iter().zip(most).all(|(norm, most)| norm > most)
+            {
                 norms.fill(f64::INFINITY);
                 i = dim;
             }
@@ -399,17 +374,17 @@ mod tests {
             let (origin, mut space) = (vec![0.0; dim], vec![0.0; dim * TILE]);
             for kernel in [square_norms_kernel::<Plain>, square_norms] {
                 let mut norms = [0.0; BLOCK];
-                kernel(flat, block, &origin, &mut space, &mut norms);
+                kernel(flat, block, &origin, None, &mut space, &mut norms);
                 for (norm, row) in norms.iter().zip(whitened.outer_iter()) {
                     assert!((norm - row.dot(&row)).abs() < 1e-12 * (1.0 + norm));
                 }
             }
             let mut exact = [0.0; BLOCK];
-            square_norms(flat, block, &origin, &mut space, &mut exact);
+            square_norms(flat, block, &origin, None, &mut space, &mut exact);
             let most: [f64; BLOCK] =
                 std::array::from_fn(|r| if r < 64 { f64::INFINITY } else { 0.5 * exact[r] });
             let mut norms = [0.0; BLOCK];
-            square_norms_up_to(flat, block, &origin, &most, &mut space, &mut norms);
+            square_norms(flat, block, &origin, Some(&most), &mut space, &mut norms);
             for r in 0..BLOCK {
                 let skipped = norms[r] == f64::INFINITY && exact[r] >= most[r];
                 assert!(skipped || (norms[r] - exact[r]).abs() < 1e-12 * (1.0 + exact[r]));
