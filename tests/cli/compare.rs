@@ -115,7 +115,7 @@ fn interrupted_by_the_user_it_finishes_the_cells_under_way_and_keeps_them() {
     assert!(workplace.read("out/records.jsonl").ends_with('\n'));
     let before = cells(&workplace.path("out")).len();
     assert!((6..CELLS as usize).contains(&before), "{before} cells before the interruption");
-    let result = workplace.json(&format!("compare {QUICK} --out out"));
+    let result = workplace.json(&format!("compare --no-pictures {QUICK} --out out"));
     assert_eq!(result["cells_run"].as_u64(), Some(CELLS - before as u64));
 }
 
@@ -149,7 +149,7 @@ fn a_second_run_into_the_same_folder_is_refused_and_changes_nothing() {
 fn the_number_of_threads_does_not_matter() {
     let workplace = workplace();
     for (out, threads) in [("three", "3"), ("all_for_one", "4 --jobs 1")] {
-        workplace.run(&format!("compare {QUICK} --out {out} --threads {threads}")).success();
+        workplace.run(&format!("compare --no-pictures {QUICK} --out {out} --threads {threads}")).success();
         assert_eq!(comparable(&workplace.path(out)), comparable(&straight()), "{threads}");
     }
 }
@@ -157,7 +157,7 @@ fn the_number_of_threads_does_not_matter() {
 #[test]
 fn more_learners_and_more_k_are_added_to_what_is_there() {
     let workplace = workplace();
-    let some = "compare --data clusters.csv --folds 3 --em-restarts 2 --out out";
+    let some = "compare --no-pictures --data clusters.csv --folds 3 --em-restarts 2 --out out";
     workplace.run(&format!("{some} --k 1 --algos em,obmm")).success();
     let result = workplace
         .json(&format!("{some} --k 1..2 --algos start,em,odmm,oem,oem_revised,obmm_revised,obmm_auto,obmm"));
@@ -172,7 +172,7 @@ fn more_learners_and_more_k_are_added_to_what_is_there() {
 #[test]
 fn records_of_other_settings_or_other_data_are_refused() {
     let workplace = workplace();
-    let few = "compare --data clusters.csv --k 1 --algos start,em --folds 3 --em-restarts 2 --out out";
+    let few = "compare --no-pictures --data clusters.csv --k 1 --algos start,em --folds 3 --em-restarts 2 --out out";
     workplace.run(few).success();
     let before = workplace.read("out/records.jsonl");
     workplace.refuses(&format!("{few} --seed 2"), 1, &["the seed differs: 1 in the records, 2 now", "--out"]);
@@ -232,7 +232,9 @@ fn test_rows_of_their_own_make_one_fold() {
     let workplace = workplace();
     workplace.write("test.csv", &as_csv(&clusters(50, 3, 6), &["c", "a", "b"]));
     let options = "--k 2 --algos start,obmm,obmm_paper --dequantize a";
-    workplace.run(&format!("compare --data clusters.csv --test test.csv --out out {options}")).success();
+    workplace
+        .run(&format!("compare --no-pictures --data clusters.csv --test test.csv --out out {options}"))
+        .success();
     let cells = cells(&workplace.path("out"));
     assert_eq!(cells.len(), 3);
     for cell in cells {
@@ -247,7 +249,8 @@ fn discrete_columns_are_run_with_and_without_noise() {
     rows.column_mut(1).mapv_inplace(f64::round);
     workplace.write("steps.csv", &as_csv(&rows, &["smooth", "steps"]));
     workplace.write("smooth.csv", &as_csv(&clusters(200, 2, 9), &["a", "b"]));
-    let line = "compare --data steps.csv --data smooth.csv --k 1 --folds 2 --algos start --out out";
+    let line =
+        "compare --no-pictures --data steps.csv --data smooth.csv --k 1 --folds 2 --algos start --out out";
     let said = workplace.run(&format!("{line} --dequantize both")).success();
     let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
     assert!(
@@ -300,12 +303,14 @@ fn a_missing_set_keeps_its_row_and_a_stand_in_has_its_own_name() {
     std::fs::copy(workplace.path("clusters.csv"), workplace.path("yearmsd.csv")).unwrap();
     let options = "--k 2 --folds 2 --algos obmm-exact --datasets . --out out";
     workplace.refuses(&format!("compare --data northridge {options}"), 1, &["northridge", "does not exist"]);
-    workplace.json(&format!("compare --data clusters.csv --data northridge --keep-missing {options}"));
+    workplace.json(&format!(
+        "compare --no-pictures --data clusters.csv --data northridge --keep-missing {options}"
+    ));
     let summary = std::fs::read_to_string(workplace.path("out/summary.md")).unwrap();
     let row = summary.lines().find(|line| line.contains("Northridge Earthquake (missing) |")).unwrap();
     assert!(row.contains("-17.97") || row.contains("−17.97"), "the paper's own figure stays: {row}");
     assert!(std::fs::read_to_string(workplace.path("out/report.html")).unwrap().contains("(missing)"));
-    workplace.json(&format!("compare --data yearmsd.csv --stand-in {options}"));
+    workplace.json(&format!("compare --no-pictures --data yearmsd.csv --stand-in {options}"));
     let names: Vec<String> = cells(&workplace.path("out")).into_iter().map(|cell| cell.data).collect();
     assert!(names.iter().any(|name| name == "yearmsd-stand-in"), "{names:?}");
 }
@@ -316,7 +321,9 @@ fn an_own_file_with_the_name_of_a_known_set_is_an_own_set() {
     let workplace = workplace();
     let row = |i: usize| format!("{},{},{},{}\n", i % 7, i % 11, i % 13, i % 17);
     let rows: String = (0..80).map(row).collect();
-    let line = |out: &str| format!("compare --data banknote.csv --k 1 --folds 2 --algos start --out {out}");
+    let line = |out: &str| {
+        format!("compare --no-pictures --data banknote.csv --k 1 --folds 2 --algos start --out {out}")
+    };
     let note = "'banknote.csv' has the name of a set in the catalogue";
     for (out, names) in [("known", "variance,skewness,curtosis,entropy"), ("other", "p,q,r,s")] {
         workplace.write("banknote.csv", &format!("{names}\n{rows}"));

@@ -28,7 +28,10 @@ fn workplace(script: &str) -> Workplace {
 fn comparison(workplace: &Workplace) -> Command {
     let mut command = Command::new(workplace.command("").get_program());
     command
-        .args("compare --data rows.csv --k 1 --folds 2 --algos start --out out --jobs 1".split(' '))
+        .args(
+            "compare --no-pictures --data rows.csv --k 1 --folds 2 --algos start --out out --jobs 1"
+                .split(' '),
+        )
         .args(["--learner", "mine=sh learn.sh {train} {test} {scores}"])
         .current_dir(workplace.folder.path())
         .env("TMPDIR", workplace.path("tmp"))

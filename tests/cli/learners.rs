@@ -81,7 +81,7 @@ fn one_command_can_learn_and_score() {
     let workplace = workplace();
     let both = "mine=sh -c 'awk -F, -v k=1 -f learn.awk \"$1\" >m && awk -v add=0 -f score.awk m \"$2\" >\"$3\"; \
                 echo 7 >\"$4\"' sh {train} {test} {scores} {chosen_k}";
-    let line = "compare --data rows.csv --k 1..2 --folds 2 --algos start --out out --jobs 1";
+    let line = "compare --no-pictures --data rows.csv --k 1..2 --folds 2 --algos start --out out --jobs 1";
     let result = compared(&workplace, line, &["--learner", both]);
     assert_eq!(result["cells_run"], 2 * 2 + 2, "it chooses K itself");
     for cell in cells(&workplace, "mine") {
@@ -129,7 +129,7 @@ command = "true {train} {test} {scores} {k}"
 "#,
     );
     let begun = Instant::now();
-    let line = "compare --data rows.csv --k 1 --folds 2 --algos obmm --learners learners.toml --time-limit 0.5 --out out";
+    let line = "compare --no-pictures --data rows.csv --k 1 --folds 2 --algos obmm --learners learners.toml --time-limit 0.5 --out out";
     let result = compared(&workplace, line, &[]);
     assert!(begun.elapsed() < Duration::from_secs(40));
     assert_eq!(result["cells_run"], 2 * 7);
@@ -211,7 +211,10 @@ fn an_interrupt_ends_a_command_that_runs() {
     let slow = "slow=sh -c 'touch begun; sleep 67' sh {train} {test} {scores}";
     let program = workplace.command("").get_program().to_owned();
     let mut child = std::process::Command::new(program)
-        .args("compare --data rows.csv --k 1 --folds 2 --algos start --out out --jobs 1".split(' '))
+        .args(
+            "compare --no-pictures --data rows.csv --k 1 --folds 2 --algos start --out out --jobs 1"
+                .split(' '),
+        )
         .args(["--learner", slow])
         .current_dir(workplace.folder.path())
         .stdout(Stdio::null())
@@ -231,7 +234,7 @@ fn an_interrupt_ends_a_command_that_runs() {
 #[test]
 fn exported_folds_recompute_a_cell() {
     let workplace = workplace();
-    let line = "compare --data rows.csv --k 2 --folds 3 --seeds 2 --algos obmm_revised";
+    let line = "compare --no-pictures --data rows.csv --k 2 --folds 3 --seeds 2 --algos obmm_revised";
     workplace.run(&format!("{line} --export-folds folds")).success();
     workplace.run(&format!("{line} --out out")).success();
     workplace.refuses(&format!("{line} --export-folds folds"), 2, &["has folds already"]);
@@ -261,7 +264,7 @@ fn exported_seeds_are_those_that_commands_get() {
     let keeps = "sh -c 'mkdir -p seeds; touch seeds/$1-$2; exit 1' sh";
     let learner = |name: &str, k: &str| format!("{name}={keeps} {k} {{seed}} {{train}} {{test}} {{scores}}");
     let words = ["--learner", &learner("given", "{k}"), "--learner", &learner("chosen", "auto")];
-    let line = "compare --data rows.csv --k 1..2 --folds 2 --algos start";
+    let line = "compare --no-pictures --data rows.csv --k 1..2 --folds 2 --algos start";
     workplace.command(&format!("{line} --out out")).args(words).assert().success();
     workplace.run(&format!("{line} --export-folds folds")).success();
     let folds: Value = serde_json::from_str(&workplace.read("folds/folds.json")).unwrap();
@@ -280,7 +283,7 @@ fn exported_seeds_are_those_that_commands_get() {
 #[test]
 fn seeds_repeat_splits_and_starts() {
     let workplace = workplace();
-    let line = "compare --data rows.csv --k 1..2 --folds 3 --algos start,obmm,em";
+    let line = "compare --no-pictures --data rows.csv --k 1..2 --folds 3 --algos start,obmm,em";
     workplace.run(&format!("{line} --seed 2 --out second")).success();
     assert_eq!(workplace.json(&format!("{line} --out out"))["cells_run"], 18);
     let result = workplace.json(&format!("{line} --seeds 3 --out out"));
@@ -308,7 +311,7 @@ fn seeds_repeat_splits_and_starts() {
 #[test]
 fn blind_starts_have_curves_from_the_first_row() {
     let workplace = workplace();
-    let line = "compare --data rows.csv --k 2 --folds 3 --out out";
+    let line = "compare --no-pictures --data rows.csv --k 2 --folds 3 --out out";
     assert_eq!(workplace.json(&format!("{line} --algos start,oem,obmm --start blind"))["cells_run"], 9);
     assert_eq!(workplace.json(&format!("{line} --algos start,obmm --start both"))["cells_run"], 3);
     for record in read_records(&workplace.path("out")).unwrap() {

@@ -289,8 +289,9 @@ fn every_kind_of_learner_of_compare_takes_gaps() {
     let place = Workplace::new();
     place.run("synth --k 3 --d 4 --n 240 --seed 5 --missing 0.2 --out gaps.csv").success();
     let algos = "start,oem,oem_blind,obmm,obmm_blind,obmm_revised,odmm,em_plain";
-    let line =
-        format!("compare --data gaps.csv --missing marginal --k 2 --folds 2 --algos {algos} --out out");
+    let line = format!(
+        "compare --no-pictures --data gaps.csv --missing marginal --k 2 --folds 2 --algos {algos} --out out"
+    );
     let result = place.json(&line);
     let entries = result["sets"][0]["entries"].as_array().unwrap();
     assert_eq!(entries.len(), 8);

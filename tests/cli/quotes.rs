@@ -31,7 +31,7 @@ fn a_text_that_ends_inside_a_quotation_is_refused_by_every_command() {
         "predict --model model.json --data stray.csv --scores scores.csv",
         "predict --model model.json --data stray.csv --scores scores.csv --keep note",
         "impute --model model.json --data stray.csv --out filled.csv",
-        "compare --data stray.csv --k 1 --algos obmm --out compared",
+        "compare --no-pictures --data stray.csv --k 1 --algos obmm --out compared",
     ] {
         place.refuses(line, 1, &words);
         if !line.starts_with("compare") {

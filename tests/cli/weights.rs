@@ -52,7 +52,7 @@ fn weights_that_no_row_can_have_are_refused_with_their_row() {
         for line in [
             "fit --data rows.csv --weight w --k 2 --out out.json",
             "eval --model model.json --data rows.csv --weight w",
-            "compare --data rows.csv --weight w --k 2 --folds 2 --algos obmm --out out",
+            "compare --no-pictures --data rows.csv --weight w --k 2 --folds 2 --algos obmm --out out",
         ] {
             place.refuses(line, 1, &["rows.csv", "43", "w"]);
         }
@@ -119,7 +119,9 @@ fn a_comparison_of_rows_of_weight_one_is_that_of_rows_without_weights() {
         place.write(&format!("{folder}/rows.csv"), &text);
         let option = if text.starts_with("x,y,w") { "--weight w" } else { "" };
         place
-            .run(&format!("compare --data {folder}/rows.csv {option} {EVERY_KIND} --out {folder}/out"))
+            .run(&format!(
+                "compare --no-pictures --data {folder}/rows.csv {option} {EVERY_KIND} --out {folder}/out"
+            ))
             .success();
     }
     let records = |folder: &str| cells(&place, &format!("{folder}/out"));
@@ -130,11 +132,11 @@ fn a_comparison_of_rows_of_weight_one_is_that_of_rows_without_weights() {
     assert!(place.read("halves/out/summary.md").contains("weights of the column w"));
     // The records belong to these weights.
     place.write("ones/rows.csv", &weighted(&rows, |i| ["1", "2"][i % 2].into()));
-    let again = format!("compare --data ones/rows.csv --weight w {EVERY_KIND} --out ones/out");
+    let again = format!("compare --no-pictures --data ones/rows.csv --weight w {EVERY_KIND} --out ones/out");
     place.refuses(&again, 1, &["weights of 'rows'"]);
-    place.run("compare --from-records halves/out --pack --out halves/packed").success();
+    place.run("compare --no-pictures --from-records halves/out --pack --out halves/packed").success();
     let mean = |folder: &str| {
-        place.json(&format!("compare --from-records {folder}"))["sets"][0]["entries"][0]["score"]["mean"]
+        place.json(&format!("compare --no-pictures --from-records {folder}"))["sets"][0]["entries"][0]["score"]["mean"]
             .as_f64()
             .unwrap()
     };
@@ -151,7 +153,7 @@ fn weights_of_test_rows_are_repetitions() {
     place.write("repeated.csv", &weighted(&tested.select(ndarray::Axis(0), &repeated), |_| "1".into()));
     let mean = |test: &str| {
         let line = format!(
-            "compare --data rows.csv --test {test}.csv --weight w --k 2 --algos start,obmm,em --out {test}"
+            "compare --no-pictures --data rows.csv --test {test}.csv --weight w --k 2 --algos start,obmm,em --out {test}"
         );
         let result = place.json(&line);
         let of = |i: usize| result["sets"][0]["entries"][i]["score"]["mean"].as_f64().unwrap();
@@ -173,16 +175,18 @@ fn commands_get_weights_if_they_ask_for_them() {
         "sum.sh",
         "s=$(awk '{ s += $1 } END { print s }' $1)\ntail -n +2 $2 | awk -v s=$s '{ print s }' > $3\n",
     );
-    let mut command =
-        place.command("compare --data rows.csv --weight w --k 2 --algos start --folds 2 --out out --json");
+    let mut command = place.command(
+        "compare --no-pictures --data rows.csv --weight w --k 2 --algos start --folds 2 --out out --json",
+    );
     // Three columns at most are integrated, and this is no density.
     let said =
         command.args(["--learner", "sum=sh sum.sh {weights} {test} {scores} {train}"]).assert().success();
     let text = place.read("out/records.jsonl");
     assert!(text.contains("not_a_density"), "{text}");
     assert!(!String::from_utf8_lossy(&said.get_output().stderr).contains("without their weights"));
-    let mut command =
-        place.command("compare --data rows.csv --weight w --k 2 --algos start --folds 2 --out other");
+    let mut command = place.command(
+        "compare --no-pictures --data rows.csv --weight w --k 2 --algos start --folds 2 --out other",
+    );
     let said = command.args(["--learner", "sum=sh sum.sh {train} {test} {scores}"]).assert();
     assert!(
         String::from_utf8_lossy(&said.get_output().stderr).contains("sum learns rows without their weights")

@@ -202,7 +202,7 @@ fn whole_numbers() {
 
 #[test]
 fn many_components_and_many_columns() {
-    let (k, columns) = if at_full_size() { (100, 200) } else { (30, 40) };
+    let (k, columns) = if at_full_size() { (100, 200) } else { (20, 30) };
     for (what, health) in guarded(&ALL, k, &clusters(20 * k, 2, 6), &format!("K = {k}")) {
         assert_eq!(health.rows_out_of_range, 0, "{what}");
     }

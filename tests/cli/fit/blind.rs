@@ -70,7 +70,7 @@ fn the_learning_curve_of_a_blind_start_begins_with_the_first_row() {
 #[test]
 fn a_blind_fit_of_a_fold_is_the_cell_of_compare() {
     let place = with_clusters(300);
-    let compare = "compare --data rows.csv --k 3 --folds 2 --seed 4 --algos obmm_blind";
+    let compare = "compare --no-pictures --data rows.csv --k 3 --folds 2 --seed 4 --algos obmm_blind";
     place.run(&format!("{compare} --out out")).success();
     place.run(&format!("{compare} --export-folds folds")).success();
     let folds: Value = serde_json::from_str(&place.read("folds/folds.json")).unwrap();
@@ -111,7 +111,7 @@ fn options_that_a_blind_start_has_no_use_for_are_refused() {
 
 #[test]
 fn hard_rows_do_not_break_a_blind_start() {
-    let place = with_clusters(40);
+    let place = with_clusters(20);
     let constant: String = (0..200).map(|i| format!("1,{}\n", i % 7)).collect();
     place.write("constant.csv", &format!("a,b\n{constant}"));
     place.write("one.csv", "a,b\n1,2\n");
@@ -119,7 +119,7 @@ fn hard_rows_do_not_break_a_blind_start() {
         (0..200).map(|i| if i < 15 { format!(",{i}\n") } else { format!("{},{i}\n", i * i % 17) }).collect();
     place.write("gaps.csv", &format!("a,b\n{gaps}"));
     for line in
-        ["constant.csv --k 3", "one.csv --k 1", "gaps.csv --missing marginal --k 3", "rows.csv --k 40"]
+        ["constant.csv --k 3", "one.csv --k 1", "gaps.csv --missing marginal --k 3", "rows.csv --k 20"]
     {
         for algo in ["obmm", "oem"] {
             let result =

@@ -29,7 +29,7 @@ fn level(place: &Workplace, name: &str) -> f64 {
 
 #[test]
 fn a_half_life_follows_data_that_drift_and_without_one_the_change_is_told() {
-    let place = with_drift(60_000);
+    let place = with_drift(30_000);
     for (k, algo) in [("2", "obmm"), ("2", "oem"), ("auto", "obmm"), ("1..3", "obmm")] {
         let learn = format!("fit --data rows.csv --init-rows 1000 --k {k} --algo {algo}");
         let said = place.run(&format!("{learn} --out plain.json")).success().get_output().stderr.clone();
@@ -185,7 +185,7 @@ fn a_component_that_dies_out_is_removed_and_a_new_one_is_added() {
 #[test]
 fn compare_adds_the_learner_that_forgets() {
     let place = with_clusters(600);
-    let compare = "compare --data rows.csv --k 3 --folds 2 --algos obmm_revised --out results";
+    let compare = "compare --no-pictures --data rows.csv --k 3 --folds 2 --algos obmm_revised --out results";
     let result = place.json(&format!("{compare} --half-life 100"));
     let entries = result["sets"][0]["entries"].as_array().unwrap().clone();
     let names: Vec<&str> = entries.iter().filter_map(|entry| entry["contender"].as_str()).collect();

@@ -20,6 +20,9 @@ pub const OPTIONS: ReportOptions = ReportOptions {
     pictures: true,
 };
 
+/// The same without pictures.
+pub const TABLES: ReportOptions = ReportOptions { pictures: false, ..OPTIONS };
+
 pub const CONTENDERS: [(Contender, f64, f64); 11] = [
     (Contender::Start, -0.6, 0.02),
     (Contender::OemPrinted, -40.0, 0.8),

@@ -4,7 +4,8 @@ use gmm_bmm::internals::experiment::{Contender, Record, Units};
 use gmm_bmm::internals::report::{Arrow, Pairs, ReportError, ReportOptions, SelectRule};
 
 use super::records::{
-    OPTIONS, cell, data, full, full_set, read, report, run, shared, small, summarise, written_and_read,
+    OPTIONS, TABLES, cell, data, full, full_set, read, report, run, shared, small, summarise,
+    written_and_read,
 };
 
 #[test]
@@ -43,7 +44,7 @@ fn every_fold_chooses_its_own_k() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    let summary = report(&records, &OPTIONS, folder.path()).unwrap();
+    let summary = report(&records, &TABLES, folder.path()).unwrap();
     let entry = summary.sets[0].entry(&Contender::Obmm).unwrap();
     assert_eq!(entry.chosen.iter().collect::<Vec<_>>(), [(&0, &2), (&1, &3)]);
     // Rows −1 and −2 of fold 0 at K = 2, −1 and −1 of fold 1 at K = 3.
@@ -83,7 +84,7 @@ fn the_elbow_over_k_is_in_the_details_on_the_terminal_and_for_programs() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    let summary = report(&records, &OPTIONS, folder.path()).unwrap();
+    let summary = report(&records, &TABLES, folder.path()).unwrap();
     let markdown = read(folder.path(), "summary.md");
     assert!(markdown.contains("| Toy | oBMM | 6 | 3 | "), "{markdown}");
     assert!(markdown.contains("| Toy | oEM | 6 | 3 (rises) | "), "{markdown}");
@@ -130,7 +131,7 @@ fn both_tables_of_seconds_show_the_median() {
         records.push(Record::Cell(Box::new(slow)));
     }
     let folder = tempfile::tempdir().unwrap();
-    report(&records, &OPTIONS, folder.path()).unwrap();
+    report(&records, &TABLES, folder.path()).unwrap();
     let markdown = read(folder.path(), "summary.md");
     let row = |after: &str, start: &str| {
         let table = markdown.split(after).nth(1).unwrap();
@@ -251,7 +252,7 @@ fn learners_that_show_the_same_figure_are_best_together() {
 #[test]
 fn the_table_names_the_chosen_k() {
     let folder = tempfile::tempdir().unwrap();
-    let summary = report(&small(-1.0), &OPTIONS, folder.path()).unwrap();
+    let summary = report(&small(-1.0), &TABLES, folder.path()).unwrap();
     assert_eq!(summary.terminal(false).matches("K=2").count(), 2);
     assert!(read(folder.path(), "summary.md").contains("**−3.0000 (K=2)**"));
     assert!(read(folder.path(), "report.html").contains("<span class=\"aside\">K=2</span>"));
@@ -266,7 +267,7 @@ fn without_cross_validation_nothing_is_said_of_folds() {
     let Record::Run(mut one) = run() else { panic!("a run") };
     one.folds = 1;
     records.push(Record::Run(one));
-    let summary = report(&records, &OPTIONS, folder.path()).unwrap();
+    let summary = report(&records, &TABLES, folder.path()).unwrap();
     for text in
         [summary.terminal(false), read(folder.path(), "summary.md"), read(folder.path(), "report.html")]
     {
@@ -285,7 +286,7 @@ fn the_details_have_the_paired_difference_and_its_standard_error() {
         records.push(Record::Cell(Box::new(cell("odd", contender, 2, 0, test))));
     }
     let folder = tempfile::tempdir().unwrap();
-    let summary = report(&records, &OPTIONS, folder.path()).unwrap();
+    let summary = report(&records, &TABLES, folder.path()).unwrap();
     assert!(summary.terminal(false).contains("*−0.7597 "), "{}", summary.terminal(false));
     for name in ["summary.md", "report.html"] {
         let text = read(folder.path(), name);
@@ -313,7 +314,7 @@ fn the_papers_figures_stand_beside_sets_that_are_the_papers() {
 #[test]
 fn the_tables_for_programs_have_a_line_for_each_k_and_one_for_the_chosen() {
     let folder = tempfile::tempdir().unwrap();
-    report(&small(-1.0), &OPTIONS, folder.path()).unwrap();
+    report(&small(-1.0), &TABLES, folder.path()).unwrap();
     let scores = read(folder.path(), "table.csv");
     let lines: Vec<_> = scores.lines().collect();
     assert_eq!(
@@ -332,7 +333,7 @@ fn the_tables_for_programs_have_a_line_for_each_k_and_one_for_the_chosen() {
 #[test]
 fn the_scores_are_tidy_with_a_line_for_each_cell() {
     let folder = tempfile::tempdir().unwrap();
-    report(&small(-1.0), &OPTIONS, folder.path()).unwrap();
+    report(&small(-1.0), &TABLES, folder.path()).unwrap();
     let scores = read(folder.path(), "loglik.csv");
     let lines: Vec<_> = scores.lines().collect();
     assert_eq!(
@@ -347,7 +348,7 @@ fn the_scores_are_tidy_with_a_line_for_each_cell() {
 #[test]
 fn the_table_for_papers_has_a_row_for_each_set() {
     let folder = tempfile::tempdir().unwrap();
-    report(&full(), &OPTIONS, folder.path()).unwrap();
+    report(&full(), &TABLES, folder.path()).unwrap();
     let text = read(folder.path(), "table.tex");
     for part in [
         "\\toprule",
