@@ -76,7 +76,7 @@ fn lead(args: &Args, world: &SimpleCommunicator, console: &Console) -> anyhow::R
     let settings = check(args, size)?;
     let dealt = args.data.deal(size)?;
     let begun = Instant::now();
-    let progress = Progress::new(dealt.bytes_of(0), console);
+    let progress = RankProgress::new(dealt.bytes_of(0), console);
     let tell = |rows, bytes| progress.add(rows, bytes);
     let watch = Watch { progress: &tell, interrupted: &NEVER };
     let (input, part) = begin(args, settings, dealt, watch, console)?;
@@ -156,7 +156,7 @@ fn wait<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
 }
 
 /// The progress of rank 0, which is about that of all ranks, because parts have about the same size.
-struct Progress<'a> {
+struct RankProgress<'a> {
     console: &'a Console,
     total: u64,
     state: Mutex<Far>,
@@ -169,10 +169,10 @@ struct Far {
     bytes: u64,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> RankProgress<'a> {
     fn new(total: u64, console: &'a Console) -> Self {
         let begun = Instant::now();
-        Progress { console, total, state: Mutex::new(Far { begun, told: begun, rows: 0, bytes: 0 }) }
+        RankProgress { console, total, state: Mutex::new(Far { begun, told: begun, rows: 0, bytes: 0 }) }
     }
 
     fn add(&self, rows: u64, bytes: u64) {

@@ -9,7 +9,7 @@ use crate::linalg::Factor;
 ///
 /// With it a resumed learner computes the same bits; without it, the same results up to rounding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Record")]
+#[serde(try_from = "MatrixRecord")]
 pub struct MatrixState {
     #[serde(flatten)]
     schedule: FormSchedule,
@@ -24,7 +24,7 @@ pub struct MatrixState {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
+struct MatrixRecord {
     updates_left: u32,
     patience: u32,
     margin: f64,
@@ -49,11 +49,11 @@ struct PrecisionRecord {
 #[error("the saved state of a component's matrix is invalid: {0}")]
 pub struct MatrixStateError(&'static str);
 
-impl TryFrom<Record> for MatrixState {
+impl TryFrom<MatrixRecord> for MatrixState {
     type Error = MatrixStateError;
 
-    fn try_from(record: Record) -> Result<Self, MatrixStateError> {
-        let Record { updates_left, patience, margin, scale, precision, shared } = record;
+    fn try_from(record: MatrixRecord) -> Result<Self, MatrixStateError> {
+        let MatrixRecord { updates_left, patience, margin, scale, precision, shared } = record;
         if let Some(precision) = &precision {
             precision.check()?;
             if updates_left == 0 {

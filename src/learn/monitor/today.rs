@@ -27,20 +27,20 @@ pub struct Today {
 pub(in crate::learn) struct RunScores {
     /// The mean and the standard deviation of the log-densities of the rows before.
     before: (f64, f64),
-    all: Sums,
+    all: ScoreSums,
     /// The means of batches, which show how much consecutive rows depend on each other.
-    batches: Sums,
-    batch: Sums,
+    batches: ScoreSums,
+    batch: ScoreSums,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
+struct ScoreSums {
     count: f64,
     sum: f64,
     squares: f64,
 }
 
-impl Sums {
+impl ScoreSums {
     fn add(&mut self, value: f64, weight: f64) {
         self.count += weight;
         self.sum += weight * value;
@@ -77,7 +77,7 @@ impl RunScores {
         self.batch.add(apart, weight);
         if self.batch.count >= BATCH as f64 {
             self.batches.add(self.batch.mean(), 1.0);
-            self.batch = Sums::default();
+            self.batch = ScoreSums::default();
         }
     }
 

@@ -40,7 +40,7 @@ pub struct Projected {
 }
 
 /// Eigenvalues in the whitened frame, which every projection uses.
-struct Frame {
+struct Eigenvalues {
     b: f64,
     p: f64,
     /// `E[Λ]` along `v`.
@@ -50,15 +50,15 @@ struct Frame {
 }
 
 impl Scalars {
-    fn frame(&self) -> Frame {
+    fn frame(&self) -> Eigenvalues {
         let Scalars { kappa, nu, q, r, .. } = *self;
         let b = kappa / (kappa + 1.0);
         let p = 1.0 / (1.0 + b * q);
-        Frame { b, p, along: (1.0 - r) * nu + r * (nu + 1.0) * p, across: nu + r }
+        Eigenvalues { b, p, along: (1.0 - r) * nu + r * (nu + 1.0) * p, across: nu + r }
     }
 
     /// The weight of `v vᵀ` that matches `E[Λ]`, for any `ν'`.
-    fn tau(&self, frame: &Frame) -> f64 {
+    fn tau(&self, frame: &Eigenvalues) -> f64 {
         self.r * (self.nu + 1.0) * frame.b * frame.p / frame.along
     }
 
@@ -211,7 +211,7 @@ pub struct RawPrecision {
 impl RawPrecision {
     /// `ν' = Σ_ij (M_ij² + M_ii M_jj) / Σ_ij Var[Λ_ij]`, `M = E[Λ]`: `Var[Λ_ij] = (M_ij² + M_ii M_jj)/ν` solved
     /// for all elements together.
-    fn degrees_of_freedom(&self, scalars: &Scalars, frame: &Frame) -> f64 {
+    fn degrees_of_freedom(&self, scalars: &Scalars, frame: &Eigenvalues) -> f64 {
         let Scalars { nu, r, .. } = *scalars;
         // W − g u uᵀ is the updated W; both means below are of that form, times a count.
         let g = frame.b * frame.p;

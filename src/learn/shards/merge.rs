@@ -48,7 +48,7 @@ pub fn merge(prior: &Posterior, parts: &[&Posterior]) -> (Posterior, MergeReport
         let (lambda, merged) = match &tied {
             Some((lambda, components)) => (*lambda, components[j].clone()),
             None => {
-                let sums = Sums::of(component, parts.iter().map(|part| &part.components()[j]));
+                let sums = ProductSums::of(component, parts.iter().map(|part| &part.components()[j]));
                 largest_proper(|lambda| sums.damped(component, lambda), component.clone())
             }
         };
@@ -89,8 +89,9 @@ fn distance(a: &NormalWishart, b: &NormalWishart) -> f64 {
 
 /// The components of the product of posteriors whose components share `Ψ`, and the power that they are damped with.
 fn merge_tied(prior: &Posterior, parts: &[&Posterior]) -> (f64, Vec<NormalWishart>) {
-    let of = |j: usize| Sums::of(&prior.components()[j], parts.iter().map(|part| &part.components()[j]));
-    let sums: Vec<Sums> = (0..prior.k()).map(of).collect();
+    let of =
+        |j: usize| ProductSums::of(&prior.components()[j], parts.iter().map(|part| &part.components()[j]));
+    let sums: Vec<ProductSums> = (0..prior.k()).map(of).collect();
     let damped = |lambda: f64| {
         let first = &prior.components()[0];
         let mut psi = diagonal_or_matrix(first.psi()) + lambda * &sums[0].psi;
@@ -100,7 +101,7 @@ fn merge_tied(prior: &Posterior, parts: &[&Posterior]) -> (f64, Vec<NormalWishar
             .map(|(own, prior)| own.add_spread(prior, lambda, &mut psi))
             .collect();
         let factor = Factor::from_matrix(psi.view()).ok()?;
-        let component = |((own, prior), moved): ((&Sums, &NormalWishart), &Array1<f64>)| {
+        let component = |((own, prior), moved): ((&ProductSums, &NormalWishart), &Array1<f64>)| {
             let mean = (moved + &ArrayView1::from(prior.mean())).to_vec();
             let (kappa, nu) = (prior.kappa() + lambda * own.kappa, prior.nu() + lambda * own.nu);
             NormalWishart::new(mean, kappa, nu, factor.clone()).ok()
@@ -120,7 +121,7 @@ fn diagonal_or_matrix(factor: &Factor) -> Array2<f64> {
 }
 
 /// What the parts add to the natural parameters of one Normal-Wishart.
-struct Sums {
+struct ProductSums {
     kappa: f64,
     nu: f64,
     /// `κ_t` and `m_t − m₀` of each part.
@@ -129,11 +130,11 @@ struct Sums {
     psi: Array2<f64>,
 }
 
-impl Sums {
-    fn of<'a>(prior: &NormalWishart, parts: impl Iterator<Item = &'a NormalWishart>) -> Sums {
+impl ProductSums {
+    fn of<'a>(prior: &NormalWishart, parts: impl Iterator<Item = &'a NormalWishart>) -> ProductSums {
         let psi0 = diagonal_or_matrix(prior.psi());
         let m0 = ArrayView1::from(prior.mean());
-        let mut sums = Sums { kappa: 0.0, nu: 0.0, means: Vec::new(), psi: Array2::zeros(psi0.dim()) };
+        let mut sums = ProductSums { kappa: 0.0, nu: 0.0, means: Vec::new(), psi: Array2::zeros(psi0.dim()) };
         for part in parts {
             sums.kappa += part.kappa() - prior.kappa();
             sums.nu += part.nu() - prior.nu();

@@ -70,9 +70,9 @@ pub(super) fn serialize_numbers<T: Number, S: Serializer>(
 pub(super) fn deserialize_numbers<'de, T: Number, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    struct Parts<T>(PhantomData<T>);
+    struct NumbersVisitor<T>(PhantomData<T>);
 
-    impl<'de, T: Number> Visitor<'de> for Parts<T> {
+    impl<'de, T: Number> Visitor<'de> for NumbersVisitor<T> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -95,7 +95,7 @@ pub(super) fn deserialize_numbers<'de, T: Number, D: Deserializer<'de>>(
         }
     }
 
-    deserializer.deserialize_any(Parts(PhantomData))
+    deserializer.deserialize_any(NumbersVisitor(PhantomData))
 }
 
 /// Appends the numbers of a string.

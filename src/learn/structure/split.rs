@@ -38,7 +38,7 @@ const FREE: usize = 4;
 const PAIRS: usize = 4;
 
 /// The rows of one component, whitened by its covariance.
-struct Whitened {
+struct WhitenedRows {
     /// The rows, weighted by the component's responsibilities.
     rows: RowBlocks,
     /// As many other rows, if `rows` are only a part.
@@ -64,7 +64,7 @@ pub(super) fn best_split(
     j: usize,
     (kind, seed): (CovarianceType, u64),
 ) -> Option<Split> {
-    let whitened = Whitened::new(rows, &mixture.components()[j], assigned, j)?;
+    let whitened = WhitenedRows::new(rows, &mixture.components()[j], assigned, j)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let better = |a: Pair, b: Pair| if b.gain > a.gain { b } else { a };
     let apart =
@@ -77,7 +77,7 @@ pub(super) fn best_split(
     whitened.split(best, gain, j)
 }
 
-impl Whitened {
+impl WhitenedRows {
     fn new(rows: &RowBlocks, component: &Gaussian, assigned: &Assigned, j: usize) -> Option<Self> {
         let dim = rows.dim();
         let mut chosen: Vec<(usize, f64)> = Vec::new();
@@ -107,7 +107,7 @@ impl Whitened {
         };
         let others = (step > 1).then(|| whitened(&part(1)));
         let scale = weight(&chosen) / weight(&kept);
-        Some(Whitened { rows: whitened(&kept), others, scale, lower, mean })
+        Some(WhitenedRows { rows: whitened(&kept), others, scale, lower, mean })
     }
 
     /// Pairs of initial means.

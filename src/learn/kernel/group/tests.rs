@@ -34,15 +34,15 @@ at_run_time! {
 }
 
 /// Normal rows in `dim` columns of very different units. Apart from the units, the covariance has this condition number.
-struct Rows {
+struct DrawnRows {
     rng: ChaCha8Rng,
     dim: usize,
     condition: f64,
 }
 
-impl Rows {
+impl DrawnRows {
     fn new(dim: usize, condition: f64) -> Self {
-        Rows { rng: ChaCha8Rng::seed_from_u64(dim as u64), dim, condition }
+        DrawnRows { rng: ChaCha8Rng::seed_from_u64(dim as u64), dim, condition }
     }
 
     fn next(&mut self) -> Vec<Quad> {
@@ -64,7 +64,7 @@ fn difference(found: &Factor, expected: &Factor) -> f64 {
 
 /// Learns rows in both forms. `forgetting` is the step of an exponential filter; 0 keeps all rows.
 fn compare(rows: u32, dim: usize, condition: f64, forgetting: f64) -> (f64, bool) {
-    let mut source = Rows::new(dim, condition);
+    let mut source = DrawnRows::new(dim, condition);
     let floor = vec![1e-300; dim];
     let update = if forgetting > 0.0 {
         Update { tau: forgetting, stretch: 1.0 - forgetting }
@@ -120,7 +120,7 @@ fn both_forms_agree_with_any_number_of_columns() {
 #[test]
 fn a_group_computes_what_each_component_computes_alone() {
     for (dim, learn_one) in (1..=MAX_COLUMNS + 1).flat_map(|dim| [(dim, false), (dim, true)]) {
-        let mut source = Rows::new(dim, 10.0);
+        let mut source = DrawnRows::new(dim, 10.0);
         let floor = vec![1e-300; dim];
         let start = |_: usize| (vec![0.0; dim], Factor::identity(dim));
         let parts: Vec<_> = (0..3).map(start).collect();
@@ -191,7 +191,7 @@ fn a_million_rows_agree_in_every_direction_at_any_condition() {
 #[test]
 fn resuming_from_a_saved_matrix_gives_the_same_bits() {
     for (dim, forgetting) in [(1, 0.0), (3, 0.0), (10, 0.02), (21, 0.0), (22, 0.001)] {
-        let mut source = Rows::new(dim, 1e3);
+        let mut source = DrawnRows::new(dim, 1e3);
         // Sometimes near the floor, which needs the Cholesky form.
         let floor = vec![1e-2; dim];
         let mut straight = lone(Factor::identity(dim), None);
@@ -217,7 +217,7 @@ fn resuming_from_a_saved_matrix_gives_the_same_bits() {
 
 #[test]
 fn the_floor_holds_in_both_forms() {
-    let (dim, mut source) = (4, Rows::new(4, 1e7));
+    let (dim, mut source) = (4, DrawnRows::new(4, 1e7));
     let floor: Vec<f64> = (0..dim).map(|j| 1e-3 * 100f64.powi(j % 7 - 3)).collect();
     let dim = dim as usize;
     let mut matrix = lone(Factor::identity(dim), None);
@@ -236,7 +236,7 @@ fn the_floor_holds_in_both_forms() {
 
 #[test]
 fn a_row_far_out_is_learned_in_the_cholesky_form() {
-    let mut source = Rows::new(3, 1.0);
+    let mut source = DrawnRows::new(3, 1.0);
     let floor = [1e-300; 3];
     let update = Update { tau: 1.0, stretch: 1.0 };
     let mut matrix = lone(Factor::identity(3), None);
@@ -254,7 +254,7 @@ fn a_row_far_out_is_learned_in_the_cholesky_form() {
 
 #[test]
 fn an_invalid_matrix_state_is_refused() {
-    let mut source = Rows::new(2, 1.0);
+    let mut source = DrawnRows::new(2, 1.0);
     let mut matrix = lone(Factor::identity(2), None);
     let update = Update { tau: 1.0, stretch: 1.0 };
     learn(&mut matrix, &source.next(), update, &[1e-300; 2]);

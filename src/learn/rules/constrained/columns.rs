@@ -125,14 +125,14 @@ impl Columns {
     }
 
     /// Learns a row by a projection of moments. Returns the sums over the columns that `κ'` and `ν'` follow from.
-    pub fn learn_moments(&mut self, j: usize, row: &[Quad], step: &Projection) -> (Sums, u64) {
+    pub fn learn_moments(&mut self, j: usize, row: &[Quad], step: &Projection) -> (StepSums, u64) {
         let quads = row.len();
         let range = j * quads..(j + 1) * quads;
         let (means, variances) = (&mut self.means[range.clone()], &mut self.variances[range]);
         let mut sums = [0.0; 3];
         project_columns(row, means, variances, step, self.dim, &mut sums);
         let raised = self.settle(j, quads);
-        (Sums { z: sums[0], z_left: sums[1], variance: sums[2] }, raised)
+        (StepSums { z: sums[0], z_left: sums[1], variance: sums[2] }, raised)
     }
 
     /// Moves the mean of component `j` by `step·v`, and multiplies its single variance.
@@ -175,7 +175,7 @@ impl Columns {
 
 /// Sums over the columns of a row.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sums {
+pub(super) struct StepSums {
     /// `Σ z`.
     pub z: f64,
     /// `Σ z/(1 + bz)`.

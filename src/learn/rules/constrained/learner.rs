@@ -1,6 +1,6 @@
 //! What every online learner does, for these covariances.
 
-use super::{Constrained, Matrices, Scalars};
+use super::{Constrained, LearnerScalars, Matrices};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::learn::kernel::MatrixState;
 use crate::learn::rules::forgetting::Forgetting;
@@ -41,15 +41,15 @@ impl OnlineLearner for Constrained {
     fn set_half_life(&mut self, rows: Option<u64>) {
         let forgetting = rows.map(Forgetting::new);
         match &mut self.scalars {
-            Scalars::Bayes(bayes) => bayes.forgetting = forgetting,
-            Scalars::Point(point) => point.set_forgetting(forgetting, self.dim),
+            LearnerScalars::Bayes(bayes) => bayes.forgetting = forgetting,
+            LearnerScalars::Point(point) => point.set_forgetting(forgetting, self.dim),
         }
     }
 
     fn estimate(&self) -> GaussianMixture {
         match &self.scalars {
-            Scalars::Bayes(bayes) => self.posterior(bayes).point_estimate(),
-            Scalars::Point(point) => self.mixture(point),
+            LearnerScalars::Bayes(bayes) => self.posterior(bayes).point_estimate(),
+            LearnerScalars::Point(point) => self.mixture(point),
         }
     }
 
@@ -59,12 +59,12 @@ impl OnlineLearner for Constrained {
             Matrices::Tied(tied) => vec![MatrixState::of_shared(tied.state())],
         };
         match &self.scalars {
-            Scalars::Bayes(bayes) => LearnerState::Bayes {
+            LearnerScalars::Bayes(bayes) => LearnerState::Bayes {
                 prior: Posterior::clone(&bayes.prior),
                 posterior: self.posterior(bayes),
                 matrix_states,
             },
-            Scalars::Point(point) => LearnerState::Point {
+            LearnerScalars::Point(point) => LearnerState::Point {
                 start: point.start.clone(),
                 start_rows: point.start_rows,
                 mixture: self.mixture(point),

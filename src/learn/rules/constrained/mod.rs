@@ -31,7 +31,7 @@ pub(in crate::learn) struct Constrained {
     kind: CovarianceType,
     dim: usize,
     matrices: Matrices,
-    scalars: Scalars,
+    scalars: LearnerScalars,
     health: Health,
     /// The current row, padded with zeros.
     row: Vec<Quad>,
@@ -51,7 +51,7 @@ enum Matrices {
 }
 
 #[derive(Debug, Clone)]
-enum Scalars {
+enum LearnerScalars {
     Bayes(Bayes),
     Point(Box<Point>),
 }
@@ -90,7 +90,7 @@ impl Constrained {
                 Matrices::Columns(Columns::new(parts, floor, kind == CovarianceType::Spherical))
             }
         };
-        let scalars = Scalars::Bayes(Bayes {
+        let scalars = LearnerScalars::Bayes(Bayes {
             prior,
             a: posterior.weights().concentrations().to_vec(),
             kappa: components.iter().map(NormalWishart::kappa).collect(),
@@ -115,7 +115,7 @@ impl Constrained {
         let matrices = |mixture: &GaussianMixture, state| Matrices::of_mixture(kind, mixture, floor, state);
         let frozen = matrices(&start, None);
         let own = matrices(mixture, state);
-        let scalars = Scalars::Point(Box::new(Point::new(
+        let scalars = LearnerScalars::Point(Box::new(Point::new(
             settings,
             start,
             start_rows,
@@ -126,7 +126,13 @@ impl Constrained {
         Constrained::new(kind, floor.len(), own, scalars, health)
     }
 
-    fn new(kind: CovarianceType, dim: usize, matrices: Matrices, scalars: Scalars, health: Health) -> Self {
+    fn new(
+        kind: CovarianceType,
+        dim: usize,
+        matrices: Matrices,
+        scalars: LearnerScalars,
+        health: Health,
+    ) -> Self {
         let k = matrices.count();
         let mut learner = Constrained {
             kind,
@@ -199,7 +205,7 @@ impl Constrained {
         ahead: impl Iterator<Item = &'a [f64]>,
     ) {
         let Constrained { kind, dim, matrices, scalars, row, distances, shares, .. } = self;
-        if let Scalars::Point(point) = &mut *scalars
+        if let LearnerScalars::Point(point) = &mut *scalars
             && point.is_gathering()
         {
             point.frozen_log_densities(row, x, (gaps, observed), shares);
@@ -209,12 +215,12 @@ impl Constrained {
         }
         matrices.distances(row, x, gaps, ahead, distances, shares);
         match scalars {
-            Scalars::Point(_) => {
+            LearnerScalars::Point(_) => {
                 for (share, q) in shares.iter_mut().zip(&*distances) {
                     *share = Gaussian::log_density_of(*q, *share, observed);
                 }
             }
-            Scalars::Bayes(bayes) => {
+            LearnerScalars::Bayes(bayes) => {
                 for (j, share) in shares.iter_mut().enumerate() {
                     let (kappa, nu, q) = (bayes.kappa[j], bayes.nu[j], distances[j]);
                     let constant = if gaps || *kind == CovarianceType::Tied {
@@ -246,11 +252,12 @@ impl Constrained {
     fn update(&mut self, x: &[f64], gaps: bool, observed: usize, weight: f64) {
         let k = self.shares.len();
         let row_weight = match &self.scalars {
-            Scalars::Bayes(bayes) => RowWeight::new(weight, bayes.forgetting),
-            Scalars::Point(_) => RowWeight { learned: weight, keep: 1.0 },
+            LearnerScalars::Bayes(bayes) => RowWeight::new(weight, bayes.forgetting),
+            LearnerScalars::Point(_) => RowWeight { learned: weight, keep: 1.0 },
         };
-        let step = if let Scalars::Point(point) = &mut self.scalars { point.next_step(weight) } else { 0.0 };
-        if let (Scalars::Point(_), Matrices::Tied(tied)) = (&self.scalars, &mut self.matrices) {
+        let step =
+            if let LearnerScalars::Point(point) = &mut self.scalars { point.next_step(weight) } else { 0.0 };
+        if let (LearnerScalars::Point(_), Matrices::Tied(tied)) = (&self.scalars, &mut self.matrices) {
             // Each row takes a part of the weight of all others.
             tied.scale *= 1.0 - step;
         }
@@ -260,8 +267,8 @@ impl Constrained {
                 continue;
             }
             match &mut self.scalars {
-                Scalars::Bayes(_) => self.update_moments(j, x, gaps, observed, row_weight.learned),
-                Scalars::Point(point) => {
+                LearnerScalars::Bayes(_) => self.update_moments(j, x, gaps, observed, row_weight.learned),
+                LearnerScalars::Point(point) => {
                     let Some(rho) = point.fraction(j, r, step, weight) else { continue };
                     match &mut self.matrices {
                         Matrices::Columns(own) if own.is_spherical => {
@@ -286,7 +293,7 @@ impl Constrained {
 
     /// The projection of component `j`.
     fn update_moments(&mut self, j: usize, x: &[f64], gaps: bool, observed: usize, weight: f64) {
-        let Scalars::Bayes(bayes) = &mut self.scalars else { return };
+        let LearnerScalars::Bayes(bayes) = &mut self.scalars else { return };
         let scalars = (bayes.kappa[j], bayes.nu[j]);
         let step = Projection::new(self.kind, self.dim, scalars, self.shares[j], weight);
         let mut floored = false;
@@ -315,7 +322,7 @@ impl Constrained {
     fn finish_row(&mut self, gaps: bool, weight: RowWeight, step: f64) {
         let least = LeastCounts::new(self.dim);
         match &mut self.scalars {
-            Scalars::Point(point) => {
+            LearnerScalars::Point(point) => {
                 point.learn_weights(&self.shares, step, weight.learned);
                 if let Matrices::Tied(tied) = &mut self.matrices {
                     if gaps {
@@ -326,7 +333,7 @@ impl Constrained {
                     }
                 }
             }
-            Scalars::Bayes(bayes) => {
+            LearnerScalars::Bayes(bayes) => {
                 let learned = weight.learned;
                 bayes.a.iter_mut().zip(&self.shares).for_each(|(a, r)| *a += learned * r);
                 if let Matrices::Tied(tied) = &mut self.matrices {
@@ -354,7 +361,7 @@ impl Constrained {
 
     /// Computes the constant of component `j` again.
     fn refresh(&mut self, j: usize) {
-        if let (Scalars::Bayes(bayes), Matrices::Columns(own)) = (&mut self.scalars, &self.matrices) {
+        if let (LearnerScalars::Bayes(bayes), Matrices::Columns(own)) = (&mut self.scalars, &self.matrices) {
             let scalars = (bayes.kappa[j], bayes.nu[j]);
             bayes.constants[j] = log_constant(self.kind, (self.dim, self.dim), scalars, own.log_det(j));
         }
@@ -453,12 +460,12 @@ impl Matrices {
     }
 }
 
-impl Scalars {
+impl LearnerScalars {
     /// The weights that the responsibilities are computed with, and their sum.
     fn weights(&self) -> (&[f64], f64) {
         match self {
-            Scalars::Bayes(bayes) => (&bayes.a, bayes.a.iter().sum()),
-            Scalars::Point(point) => (point.current_weights(), 1.0),
+            LearnerScalars::Bayes(bayes) => (&bayes.a, bayes.a.iter().sum()),
+            LearnerScalars::Point(point) => (point.current_weights(), 1.0),
         }
     }
 }
