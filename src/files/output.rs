@@ -21,15 +21,9 @@ pub struct OutputFile {
     shown: PathBuf,
     /// The path with links resolved.
     place: PathBuf,
-    target: Target,
-}
-
-#[derive(Debug)]
-enum Target {
-    /// The file, and its path, which removes it when dropped. Errors of the file alone do not name that path.
-    Temporary(BufWriter<File>, TempPath),
-    /// A pipe or device, which cannot be replaced.
-    Direct(BufWriter<File>),
+    writer: BufWriter<File>,
+    /// The path of the temporary file, which removes it when dropped; `None` for a pipe or device, which cannot be replaced.
+    temporary: Option<TempPath>,
 }
 
 impl OutputFile {
@@ -39,7 +33,7 @@ impl OutputFile {
         // A link stays a link: its target is replaced.
         let place = place_of(&shown);
         match open_target(&place) {
-            Ok(target) => Ok(OutputFile { shown, place, target }),
+            Ok((writer, temporary)) => Ok(OutputFile { shown, place, writer, temporary }),
             Err(error) => Err(failed(&shown, &error)),
         }
     }
@@ -47,41 +41,31 @@ impl OutputFile {
     /// Has only its owner read the file, if it is new. A file that exists keeps its permissions. To be called before rows of the
     /// data are written.
     pub fn keep_private(&mut self) -> io::Result<()> {
-        match &self.target {
-            #[cfg(unix)]
-            Target::Temporary(writer, _) if !self.place.exists() => {
-                use std::os::unix::fs::PermissionsExt;
-                let file = writer.get_ref();
-                let mode = file.metadata()?.permissions().mode() & 0o700;
-                file.set_permissions(fs::Permissions::from_mode(mode))
-                    .map_err(|error| failed(&self.shown, &error))
-            }
-            _ => Ok(()),
+        #[cfg(unix)]
+        if self.temporary.is_some() && !self.place.exists() {
+            use std::os::unix::fs::PermissionsExt;
+            let file = self.writer.get_ref();
+            let mode = file.metadata()?.permissions().mode() & 0o700;
+            let set = file.set_permissions(fs::Permissions::from_mode(mode));
+            return set.map_err(|error| failed(&self.shown, &error));
         }
+        Ok(())
     }
 
     /// Replaces the file with what was written.
     pub fn commit(self) -> io::Result<()> {
-        let OutputFile { shown, place, target } = self;
-        put_in_place(target, &place).map_err(|error| failed(&shown, &error))
+        let OutputFile { shown, place, writer, temporary } = self;
+        put_in_place(writer, temporary, &place).map_err(|error| failed(&shown, &error))
     }
 }
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = match &mut self.target {
-            Target::Temporary(writer, _) => writer.write(bytes),
-            Target::Direct(writer) => writer.write(bytes),
-        };
-        written.map_err(|error| failed(&self.shown, &error))
+        self.writer.write(bytes).map_err(|error| failed(&self.shown, &error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = match &mut self.target {
-            Target::Temporary(writer, _) => writer.flush(),
-            Target::Direct(writer) => writer.flush(),
-        };
-        flushed.map_err(|error| failed(&self.shown, &error))
+        self.writer.flush().map_err(|error| failed(&self.shown, &error))
     }
 }
 
@@ -111,33 +95,30 @@ fn failed(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), OutputFailure { path: path.to_path_buf(), why: error.to_string() })
 }
 
-fn open_target(place: &Path) -> io::Result<Target> {
+fn open_target(place: &Path) -> io::Result<(BufWriter<File>, Option<TempPath>)> {
     if place.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a directory, not a file"));
     }
     if place.exists() && !place.is_file() {
-        return Ok(Target::Direct(BufWriter::new(OpenOptions::new().write(true).open(place)?)));
+        return Ok((BufWriter::new(OpenOptions::new().write(true).open(place)?), None));
     }
     if !directory_of(place).is_dir() {
         let text = format!("the folder '{}' does not exist: make it first", directory_of(place).display());
         return Err(io::Error::new(io::ErrorKind::NotFound, text));
     }
     remove_abandoned(place);
+    // Errors of the file alone do not name the temporary path.
     let (file, path) = temporary_beside(place)?.into_parts();
     keep_permissions(place, &file)?;
-    Ok(Target::Temporary(BufWriter::new(file), path))
+    Ok((BufWriter::new(file), Some(path)))
 }
 
-fn put_in_place(target: Target, place: &Path) -> io::Result<()> {
-    match target {
-        Target::Direct(mut writer) => writer.flush(),
-        Target::Temporary(writer, path) => {
-            let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
-            file.sync_all()?;
-            path.persist(place).map_err(|error| error.error)?;
-            sync_directory(place)
-        }
-    }
+fn put_in_place(writer: BufWriter<File>, temporary: Option<TempPath>, place: &Path) -> io::Result<()> {
+    let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let Some(path) = temporary else { return Ok(()) };
+    file.sync_all()?;
+    path.persist(place).map_err(|error| error.error)?;
+    sync_directory(place)
 }
 
 /// Where a file is or will be, with links resolved.
@@ -358,10 +339,7 @@ mod tests {
     fn a_file_is_not_taken_for_abandoned_between_being_made_and_being_locked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.txt");
-        let is_there = |file: &OutputFile| match &file.target {
-            Target::Temporary(_, path) => path.exists(),
-            Target::Direct(_) => false,
-        };
+        let is_there = |file: &OutputFile| file.temporary.as_ref().is_some_and(|path| path.exists());
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
