@@ -312,11 +312,10 @@ impl Args {
             ("--half-life", self.forgetting.half_life.is_some(), &["obmm", "oem"]),
         ];
         match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
-            None if self.start == StartKind::Blind => self.refuse_with_blind_start(),
-            None if self.forgetting.half_life.is_some_and(|half_life| half_life.0.is_some()) => {
+            None => {
+                self.refuse_with_blind_start()?;
                 self.refuse_other_forgetting()
             }
-            None => Ok(()),
             Some((option, _, learners)) => Err(usage(format!(
                 "{option} has no effect with --algo {name}: leave it out, or choose --algo {}",
                 learners.join(" or ")
@@ -326,6 +325,9 @@ impl Args {
 
     /// Refuses options that a blind start has no use for.
     fn refuse_with_blind_start(&self) -> anyhow::Result<()> {
+        if self.start != StartKind::Blind {
+            return Ok(());
+        }
         if !matches!(self.k, Some(Components::Given(_))) {
             return Err(usage(
                 "--start blind needs a given number of components: add --k K, or a range or list",
@@ -343,15 +345,15 @@ impl Args {
             Some((option, _)) => Err(usage(format!(
                 "{option} has no effect with --start blind, which fits nothing to first rows and keeps none: leave it out"
             ))),
-            None if self.forgetting.half_life.is_some_and(|half_life| half_life.0.is_some()) => {
-                self.refuse_other_forgetting()
-            }
             None => Ok(()),
         }
     }
 
     /// Refuses options that set how rows lose weight in another way than a half-life.
     fn refuse_other_forgetting(&self) -> anyhow::Result<()> {
+        if self.forgetting.half_life.is_none_or(|half_life| half_life.0.is_none()) {
+            return Ok(());
+        }
         if self.prior.is_some() {
             return Err(usage(LearnError::ShardsForget.to_string()));
         }

@@ -22,84 +22,42 @@ pub struct ExternalLearner {
     pub batch: bool,
 }
 
-/// What a word of a command can contain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placeholder {
-    /// The file of training rows.
-    Train,
-    /// The file of the weights of the training rows.
-    Weights,
-    /// The file of rows to score.
-    Test,
-    /// The file to write scores to.
-    Scores,
-    /// The file or folder to write the model to.
-    Model,
-    /// The number of components.
-    K,
-    /// The file to write the number of components to, for a learner that chooses it.
-    ChosenK,
-    /// The seed.
-    Seed,
-    /// The number of columns.
-    Columns,
+/// What a word of a command can contain: the files of training rows, of their weights, and of rows to score; those to write the scores,
+/// the model and a number of components that the learner chooses to; and the number of components, the seed and the number of columns.
+const PLACEHOLDERS: [&str; 9] =
+    ["{train}", "{weights}", "{test}", "{scores}", "{model}", "{k}", "{chosen_k}", "{seed}", "{columns}"];
+
+/// The first name in braces that is no placeholder. After `$` it is a variable of a shell.
+fn unknown_in(word: &str) -> Option<&str> {
+    word.match_indices('{').find_map(|(from, _)| {
+        let text = &word[from..from + word[from..].find('}')? + 1];
+        let name = &text[1..text.len() - 1];
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+        (is_name && !PLACEHOLDERS.contains(&text) && !word[..from].ends_with('$')).then_some(text)
+    })
 }
 
-impl Placeholder {
-    /// All of them.
-    pub const ALL: [Placeholder; 9] = {
-        use Placeholder::*;
-        [Train, Weights, Test, Scores, Model, K, ChosenK, Seed, Columns]
-    };
-
-    /// Its text in a command.
-    pub fn text(self) -> &'static str {
-        match self {
-            Placeholder::Train => "{train}",
-            Placeholder::Weights => "{weights}",
-            Placeholder::Test => "{test}",
-            Placeholder::Scores => "{scores}",
-            Placeholder::Model => "{model}",
-            Placeholder::K => "{k}",
-            Placeholder::ChosenK => "{chosen_k}",
-            Placeholder::Seed => "{seed}",
-            Placeholder::Columns => "{columns}",
-        }
-    }
-
-    /// The first name in braces that is no placeholder. After `$` it is a variable of a shell.
-    fn unknown_in(word: &str) -> Option<&str> {
-        word.match_indices('{').find_map(|(from, _)| {
-            let text = &word[from..from + word[from..].find('}')? + 1];
-            let name = &text[1..text.len() - 1];
-            let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
-            let is_known = Placeholder::ALL.iter().any(|placeholder| placeholder.text() == text);
-            (is_name && !is_known && !word[..from].ends_with('$')).then_some(text)
-        })
-    }
-
-    fn is_in(self, words: &[String]) -> bool {
-        words.iter().any(|word| word.contains(self.text()))
-    }
+fn has(words: &[String], placeholder: &str) -> bool {
+    words.iter().any(|word| word.contains(placeholder))
 }
 
 impl ExternalLearner {
     /// Whether it chooses K: its command does not ask for one.
     pub fn learns_k(&self) -> bool {
-        !Placeholder::K.is_in(&self.command)
+        !has(&self.command, "{k}")
     }
 
     /// Whether it learns weights of rows: its command asks for them.
     pub fn takes_weights(&self) -> bool {
-        Placeholder::Weights.is_in(&self.command)
+        has(&self.command, "{weights}")
     }
 
     /// What is wrong with it, if anything.
     pub fn fault(&self) -> Option<String> {
         let ExternalLearner { name, command, scorer, .. } = self;
-        let needs = |words: &[String], which: &str, needed: &[Placeholder]| {
-            let missing = needed.iter().find(|placeholder| !placeholder.is_in(words))?;
-            Some(format!("the {which} of '{name}' needs the placeholder {}", missing.text()))
+        let needs = |words: &[String], which: &str, needed: &[&str]| {
+            let missing = needed.iter().find(|placeholder| !has(words, placeholder))?;
+            Some(format!("the {which} of '{name}' needs the placeholder {missing}"))
         };
         if name.trim().is_empty() || name.chars().any(char::is_control) {
             return Some("a learner needs a name".into());
@@ -111,20 +69,18 @@ impl ExternalLearner {
             return Some(format!("a word of '{name}' contains a zero byte: {word:?}"));
         }
         for (which, words) in [("command", Some(command)), ("scorer", scorer.as_ref())] {
-            if let Some(unknown) = words.into_iter().flatten().find_map(|word| Placeholder::unknown_in(word))
-            {
-                let known = Placeholder::ALL.map(Placeholder::text).join(", ");
+            if let Some(unknown) = words.into_iter().flatten().find_map(|word| unknown_in(word)) {
+                let known = PLACEHOLDERS.join(", ");
                 return Some(format!(
                     "the {which} of '{name}' has the unknown placeholder {unknown}: the placeholders are {known}; write a \
                      space after a brace that begins none"
                 ));
             }
         }
-        use Placeholder::*;
         match scorer {
-            None => needs(command, "command", &[Train, Test, Scores]),
-            Some(scorer) => needs(command, "command", &[Train, Model])
-                .or_else(|| needs(scorer, "scorer", &[Test, Scores, Model])),
+            None => needs(command, "command", &["{train}", "{test}", "{scores}"]),
+            Some(scorer) => needs(command, "command", &["{train}", "{model}"])
+                .or_else(|| needs(scorer, "scorer", &["{test}", "{scores}", "{model}"])),
         }
     }
 }
@@ -141,24 +97,19 @@ impl Placeholders<'_> {
     pub fn fill(&self, word: &str) -> String {
         let files = FoldFiles::new(self.folder);
         let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
-        let mut filled = word.to_string();
-        for placeholder in
-            Placeholder::ALL.into_iter().filter(|placeholder| word.contains(placeholder.text()))
-        {
-            let value = match placeholder {
-                Placeholder::Train => path(files.train()),
-                Placeholder::Weights => path(files.weights()),
-                Placeholder::Test => path(files.test()),
-                Placeholder::Scores => path(files.scores()),
-                Placeholder::Model => path(files.model()),
-                Placeholder::ChosenK => path(files.chosen_k_file()),
-                Placeholder::K => self.k.to_string(),
-                Placeholder::Seed => self.seed.to_string(),
-                Placeholder::Columns => self.columns.to_string(),
-            };
-            filled = filled.replace(placeholder.text(), &value);
-        }
-        filled
+        let values = [
+            path(files.train()),
+            path(files.weights()),
+            path(files.test()),
+            path(files.scores()),
+            path(files.model()),
+            self.k.to_string(),
+            path(files.chosen_k_file()),
+            self.seed.to_string(),
+            self.columns.to_string(),
+        ];
+        let there = PLACEHOLDERS.iter().zip(&values).filter(|(text, _)| word.contains(**text));
+        there.fold(word.to_string(), |filled, (text, value)| filled.replace(text, value))
     }
 }
 
