@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::{Gaussian, GaussianMixture};
 use crate::linalg::Factor;
+use crate::linalg::special::log_sum_exp;
 
 /// How improbable each column of a row is under a mixture, given the other columns of the row.
 ///
@@ -71,9 +72,9 @@ impl Deviations {
         // For each component: the log-density of the row, and the deviation of each observed column and its log-density.
         let found: Vec<_> = self.components.iter().filter_map(|own| own.columns(row, &observed)).collect();
         let mut deviations = vec![f64::NAN; row.len()];
-        let whole = log_sum(found.iter().map(|own| own.0));
+        let whole = log_sum_exp(&found.iter().map(|own| own.0).collect::<Vec<f64>>());
         for (i, &column) in observed.iter().enumerate() {
-            let without = log_sum(found.iter().map(|own| own.0 - own.1[i].1));
+            let without = log_sum_exp(&found.iter().map(|own| own.0 - own.1[i].1).collect::<Vec<f64>>());
             // Twice the logarithm of the density, relative to the largest one of a standard normal distribution.
             let square = -2.0 * (whole - without + self.units[column]) - (2.0 * std::f64::consts::PI).ln();
             let mean: f64 = found.iter().map(|own| (own.0 - own.1[i].1 - without).exp() * own.1[i].0).sum();
@@ -108,11 +109,6 @@ impl Weighted {
         let square: f64 = deviations.iter().zip(roots).zip(&v).map(|((d, root), v)| d * root * v).sum();
         Some((self.log_weight + given_others.log_peak - 0.5 * square, columns))
     }
-}
-
-fn log_sum(logarithms: impl Iterator<Item = f64> + Clone) -> f64 {
-    let top = logarithms.clone().fold(f64::NEG_INFINITY, f64::max);
-    if top.is_finite() { top + logarithms.map(|value| (value - top).exp()).sum::<f64>().ln() } else { top }
 }
 
 /// A precision matrix with row `j` divided by `√Pⱼⱼ`.

@@ -44,31 +44,18 @@ pub use crate::linalg::{Factor, FactorError};
 /// assert!(matches!(error, DistError::OutOfRange { name: "a", value: -2.0, .. }));
 /// assert_eq!(error.to_string(), "a must be positive and finite, but it is -2");
 /// ```
+#[allow(missing_docs)]
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DistError {
     /// A number is out of range.
     #[error("{name} must be {must}, but it is {value}")]
-    OutOfRange {
-        /// The parameter.
-        name: &'static str,
-        /// The condition, such as "positive and finite".
-        must: &'static str,
-        /// Its value.
-        value: f64,
-    },
+    OutOfRange { name: &'static str, must: &'static str, value: f64 },
     /// A covariance is not positive definite.
     #[error("a covariance is not positive definite: {0}")]
     Covariance(#[from] crate::linalg::FactorError),
     /// Two parts have different numbers of dimensions or components.
     #[error("{what} has {found} entries where {expected} are needed")]
-    Shape {
-        /// The part.
-        what: &'static str,
-        /// Its length.
-        found: usize,
-        /// The length that it must have.
-        expected: usize,
-    },
+    Shape { what: &'static str, found: usize, expected: usize },
 }
 
 /// A density of rows that depends only on `q = (x−m)ᵀS⁻¹(x−m)`: a possible component of a [`Mixture`].

@@ -7,22 +7,17 @@ use serde::{Deserialize, Serialize};
 use super::{Factor, Form};
 
 /// Why a matrix is not a valid [`Factor`].
+#[allow(missing_docs)]
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FactorError {
     /// The matrix is not square, or has no rows.
     #[error("a covariance must be square and not empty, but this one is {rows} × {columns}")]
-    Shape {
-        /// Rows found.
-        rows: usize,
-        /// Columns found.
-        columns: usize,
-    },
+    Shape { rows: usize, columns: usize },
     /// A pivot of the factorisation is not positive.
     #[error("the matrix is not positive definite: pivot {pivot} is {value}")]
     NotPositiveDefinite {
         /// Index of the pivot, from 0.
         pivot: usize,
-        /// Its value.
         value: f64,
     },
     /// The scale is not a positive finite number.
