@@ -209,6 +209,22 @@ fn many_components_and_many_columns() {
     guarded(&[OBMM, OEM, ODMM], 2, &clusters(600, columns, 6), &format!("d = {columns}"));
 }
 
+#[test]
+fn a_given_number_of_components_has_none_without_rows() {
+    for (dim, seed) in [(1, 1), (2, 1), (2, 2), (3, 3)] {
+        // Gaussian rows, and a few with the mark of a missing value.
+        let mut rows = normals(600, dim, seed);
+        rows.rows_mut().into_iter().step_by(60).for_each(|mut row| row[0] = -999.0);
+        for k in [3, 4] {
+            let mut fit = OnlineFit::new(dim, FitSettings::obmm([k])).unwrap();
+            fit.observe(rows.view()).unwrap();
+            let mixture = fit.mixture().unwrap();
+            let least = mixture.weights().iter().copied().fold(1.0, f64::min) * 600.0;
+            assert!(least > 0.5, "d {dim}, seed {seed}, K = {k}: {:?}", mixture.weights());
+        }
+    }
+}
+
 /// Two clusters far apart; then, for `rows` rows, nothing but the first; then the second again.
 fn second_cluster_away(rows: usize) -> impl ExactSizeIterator<Item = Array2<f64>> {
     const BLOCK: usize = 1000;

@@ -58,30 +58,3 @@ fn replaced(mixture: &GaussianMixture, empty: usize, split: Split) -> Option<Gau
     let total: f64 = weights.iter().sum();
     Mixture::new(weights.into_iter().map(|weight| weight / total).collect(), components).ok()
 }
-
-#[cfg(test)]
-mod tests {
-    use ndarray::Array2;
-    use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
-    use rand_distr::{Distribution, StandardNormal};
-
-    use crate::{FitSettings, OnlineFit};
-
-    #[test]
-    fn a_given_number_of_components_has_none_without_rows() {
-        for (dim, seed) in [(1, 1), (2, 1), (2, 2), (3, 3)] {
-            let mut rng = ChaCha8Rng::seed_from_u64(seed);
-            // Gaussian rows, and a few with the mark of a missing value.
-            let mut rows = Array2::from_shape_simple_fn((600, dim), || StandardNormal.sample(&mut rng));
-            rows.rows_mut().into_iter().step_by(60).for_each(|mut row| row[0] = -999.0);
-            for k in [3, 4] {
-                let mut fit = OnlineFit::new(dim, FitSettings::obmm([k])).unwrap();
-                fit.observe(rows.view()).unwrap();
-                let mixture = fit.mixture().unwrap();
-                let least = mixture.weights().iter().copied().fold(1.0, f64::min) * 600.0;
-                assert!(least > 0.5, "d {dim}, seed {seed}, K = {k}: {:?}", mixture.weights());
-            }
-        }
-    }
-}
