@@ -29,7 +29,7 @@ fn level(place: &Workplace, name: &str) -> f64 {
 
 #[test]
 fn a_half_life_follows_data_that_drift_and_without_one_the_change_is_told() {
-    let place = with_drift(30_000);
+    let place = with_drift(60_000);
     for (k, algo) in [("2", "obmm"), ("2", "oem"), ("auto", "obmm"), ("1..3", "obmm")] {
         let learn = format!("fit --data rows.csv --init-rows 1000 --k {k} --algo {algo}");
         let said = place.run(&format!("{learn} --out plain.json")).success().get_output().stderr.clone();
