@@ -40,6 +40,13 @@ impl Finder<'_> {
     /// Finds a mixture for rows in scaled units. Also returns the rows ordered by component, which makes EM faster, if they
     /// have no gaps.
     pub fn find(&self, rows: &RowBlocks) -> (GaussianMixture, Option<RowBlocks>) {
+        #[cfg(feature = "cli")]
+        return super::shared::found(self, rows, || self.find_now(rows));
+        #[cfg(not(feature = "cli"))]
+        self.find_now(rows)
+    }
+
+    fn find_now(&self, rows: &RowBlocks) -> (GaussianMixture, Option<RowBlocks>) {
         if rows.has_gaps() {
             return (self.find_with_gaps(rows), None);
         }
