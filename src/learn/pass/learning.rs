@@ -13,8 +13,8 @@ use crate::learn::structure::{
     BATCH, KeptRows, Limits, Reason, Reviser, Revising, Schedule, Size, rows_of, search_rows,
 };
 use crate::learn::{
-    Algorithm, BlindPrior, CandidateState, ChangeWatch, Finished, FitSettings, Health, LearnError, Prequential, Rows,
-    StartKind, Structure, blind_start,
+    Algorithm, BlindPrior, CandidateState, ChangeWatch, Finished, FitSettings, Health, LearnError,
+    Prequential, Rows, StartKind, Structure, blind_start,
 };
 use crate::linalg::{CovarianceType, MAX_EXACT, Table, has_gaps};
 use crate::stats::BatchSums;

@@ -8,8 +8,8 @@ use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::learning::Learning;
 use crate::learn::structure::{KeptRows, Limits, Schedule, Size};
 use crate::learn::{
-    Algorithm, CandidateState, ChangeWatch, FitSettings, Health, LearnError, Prequential, Rows, Start, Structure,
-    WeightedRows,
+    Algorithm, CandidateState, ChangeWatch, FitSettings, Health, LearnError, Prequential, Rows, Start,
+    Structure, WeightedRows,
 };
 
 impl OnlineFit {
