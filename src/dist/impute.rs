@@ -1,15 +1,16 @@
 //! Missing values of rows, given the values that the rows have, under a Gaussian mixture.
 
-use ndarray::{Array1, ArrayView2, ArrayViewMut2, Axis};
+use std::collections::HashMap;
+
+use ndarray::{ArrayViewMut2, Axis};
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
-use super::gaps::GappedRows;
-use super::{Density, GaussianMixture};
-use crate::linalg::special::{LN_2PI, log_sum_exp};
-use crate::linalg::{Conditional, has_gaps};
-use crate::stats::{EquallyRare, MixtureOfNormals};
+use super::{Density, Gaussian, GaussianMixture};
+use crate::linalg::Conditional;
+use crate::linalg::special::log_sum_exp;
+use crate::stats::MixtureOfNormals;
 
 /// Rows that one thread completes at a time.
 pub(super) const CHUNK: usize = 1024;
@@ -50,41 +51,6 @@ impl GaussianMixture {
         });
     }
 
-    /// The log-density of each row, where rows with gaps count as whole rows that are as rare; see [`Self::log_density_of_missing`].
-    pub fn score_whole(&self, rows: ArrayView2<f64>) -> Array1<f64> {
-        let scores = self.log_densities(rows);
-        match self.log_density_of_missing(rows) {
-            Some(missing) => scores + missing,
-            None => scores,
-        }
-    }
-
-    /// What the missing values of a row would add to its log-density if the whole row were as rare under each component as its
-    /// observed values are, and 0 for a row without gaps. With it, the log-density of a row with gaps is comparable with that of a
-    /// whole row. `None` if no row has gaps.
-    ///
-    /// It is `Σ_j r_j (c_j − (q'_j − q_j)/2)`, where `c_j` is the largest log-density of the missing values given the observed ones,
-    /// and the squared distance `q'_j` in all columns is as rare as `q_j` in the observed ones.
-    pub fn log_density_of_missing(&self, rows: ArrayView2<f64>) -> Option<Array1<f64>> {
-        assert_eq!(rows.ncols(), self.dim(), "rows must have the mixture's columns");
-        let any = || rows.iter().any(|value| value.is_nan());
-        if !rows.as_slice().map_or_else(any, has_gaps) {
-            return None;
-        }
-        let (mut gains, rare) = (Array1::zeros(rows.nrows()), EquallyRare::new(self.dim()));
-        let chunks: Vec<_> =
-            rows.axis_chunks_iter(Axis(0), CHUNK).zip(gains.axis_chunks_iter_mut(Axis(0), CHUNK)).collect();
-        chunks.into_par_iter().for_each(|(rows, gains)| {
-            let mut given = Given::new(self);
-            for (row, gain) in rows.outer_iter().zip(gains) {
-                if given.set(row.iter().copied()) {
-                    *gain = given.log_density(&rare);
-                }
-            }
-        });
-        Some(gains)
-    }
-
     /// Replaces the missing values of each row by a draw of their distribution given the observed values: a component is drawn
     /// by its probability given the observed values, then the values from the component's conditional distribution.
     pub fn draw_missing<R: Rng + ?Sized>(&self, mut rows: ArrayViewMut2<f64>, rng: &mut R) {
@@ -99,26 +65,55 @@ impl GaussianMixture {
     }
 }
 
+/// What each component needs for rows with the same missing columns.
+#[derive(Default)]
+struct Patterns {
+    /// One for each component.
+    conditionals: HashMap<Vec<usize>, Vec<Conditional>>,
+    /// The numbers that they hold.
+    size: usize,
+}
+
+/// Patterns are forgotten when they hold more numbers than this (8 MB).
+const MAX_NUMBERS: usize = 1 << 20;
+
+impl Patterns {
+    fn conditionals(&mut self, mixture: &GaussianMixture, missing: &[usize]) -> &mut [Conditional] {
+        if !self.conditionals.contains_key(missing) {
+            if self.size > MAX_NUMBERS {
+                (self.conditionals, self.size) = (HashMap::new(), 0);
+            }
+            let conditional = |component: &Gaussian| {
+                let mut conditional = Conditional::default();
+                conditional.set(component.covariance(), missing.iter().copied());
+                conditional
+            };
+            let own: Vec<Conditional> = mixture.components().iter().map(conditional).collect();
+            self.size += own.iter().map(Conditional::size).sum::<usize>();
+            self.conditionals.insert(missing.to_vec(), own);
+        }
+        self.conditionals.get_mut(missing).map_or(&mut [], Vec::as_mut_slice)
+    }
+}
+
 /// The missing values of one row, given its observed values.
 pub(super) struct Given<'a> {
     mixture: &'a GaussianMixture,
-    gaps: GappedRows,
+    patterns: Patterns,
     /// The columns of the missing values.
     missing: Vec<usize>,
     /// The probability of each component given the observed values.
     responsibilities: Vec<f64>,
     /// The row with the conditional means of each component.
     completed: Vec<Vec<f64>>,
-    /// The squared distance from each component in the observed columns.
-    distances: Vec<f64>,
 }
 
 impl<'a> Given<'a> {
     pub fn new(mixture: &'a GaussianMixture) -> Self {
         let (k, dim) = (mixture.k(), mixture.dim());
-        let (missing, gaps) = (Vec::with_capacity(dim), GappedRows::default());
+        let (missing, patterns) = (Vec::with_capacity(dim), Patterns::default());
         let (responsibilities, completed) = (vec![0.0; k], vec![vec![0.0; dim]; k]);
-        Given { mixture, gaps, missing, responsibilities, completed, distances: vec![0.0; k] }
+        Given { mixture, patterns, missing, responsibilities, completed }
     }
 
     /// Computes the conditional means and the responsibilities of a row. Returns false if no value is missing.
@@ -129,14 +124,13 @@ impl<'a> Given<'a> {
             return false;
         }
         let observed = self.mixture.dim() - self.missing.len();
-        let conditionals = self.gaps.conditionals(self.mixture, &self.missing);
+        let conditionals = self.patterns.conditionals(self.mixture, &self.missing);
         for (j, component) in self.mixture.components().iter().enumerate() {
             let completed = &mut self.completed[j];
             let deviations = completed.iter_mut().zip(row.clone()).zip(component.mean());
             deviations.for_each(|((deviation, value), mean)| *deviation = value - mean);
             let q = conditionals[j].complete(component.covariance(), completed);
             completed.iter_mut().zip(component.mean()).for_each(|(value, mean)| *value += mean);
-            self.distances[j] = q;
             let log_density = component.observed_log_density_at(q, observed, conditionals[j].log_det);
             // Finite also if the row is so far from all components that its density is zero in double precision.
             self.responsibilities[j] = self.mixture.weights()[j].ln() + log_density.max(f64::MIN);
@@ -150,26 +144,11 @@ impl<'a> Given<'a> {
     pub fn column(&mut self, column: usize, distribution: &mut MixtureOfNormals) {
         let place =
             self.missing.iter().position(|&missing| missing == column).expect("the column is missing");
-        let conditionals = self.gaps.conditionals(self.mixture, &self.missing);
+        let conditionals = self.patterns.conditionals(self.mixture, &self.missing);
         let parts = self.responsibilities.iter().zip(&self.completed).zip(conditionals);
         distribution.set(parts.map(|((&r, completed), conditional)| {
             (r, completed[column], conditional.covariance(place, place).sqrt())
         }));
-    }
-
-    /// See [`GaussianMixture::log_density_of_missing`].
-    fn log_density(&mut self, rare: &EquallyRare) -> f64 {
-        let observed = self.mixture.dim() - self.missing.len();
-        let constant = self.missing.len() as f64 * LN_2PI;
-        let conditionals = self.gaps.conditionals(self.mixture, &self.missing);
-        let parts = conditionals.iter().zip(&self.responsibilities).zip(&self.distances);
-        let likely = parts.filter(|((_, r), _)| **r > 0.0);
-        let of_part = |((conditional, r), &q): ((&Conditional, &f64), &f64)| {
-            // Without an observed value, the mean squared distance.
-            let more = if observed > 0 { rare.distance(observed, q) - q } else { self.mixture.dim() as f64 };
-            -0.5 * r * (constant + conditional.log_det + more)
-        };
-        likely.map(of_part).sum()
     }
 
     /// Draws a component, and adds a draw of its conditional distribution to its means. Returns the component.
@@ -182,7 +161,7 @@ impl<'a> Given<'a> {
         // Rounding may leave a little.
         let drawn = self.responsibilities.iter().position(is_drawn).unwrap_or(self.mixture.k() - 1);
         let row = &mut self.completed[drawn];
-        for root in self.gaps.conditionals(self.mixture, &self.missing)[drawn].roots() {
+        for root in self.patterns.conditionals(self.mixture, &self.missing)[drawn].roots() {
             let z: f64 = StandardNormal.sample(rng);
             root.for_each(|(column, value)| row[column] += z * value);
         }

@@ -14,6 +14,7 @@ mod posterior;
 mod prediction;
 mod scoring;
 mod student;
+mod whole;
 
 pub use anomaly::AnomalyScore;
 pub(crate) use axes::leading_directions;

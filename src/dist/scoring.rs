@@ -16,9 +16,10 @@ use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::special::{exp, ln};
 use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::linalg::{has_gaps, lower_inverse};
+use crate::stats::EquallyRare;
 
 /// Rows that one thread scores at a time. Only these are copied into blocks, not the whole matrix.
-const CHUNK: usize = 32 * BLOCK;
+pub(super) const CHUNK: usize = 32 * BLOCK;
 
 /// Scores of many rows. They run in parallel on the current rayon thread pool. The result does not depend on the number of
 /// threads.
@@ -99,7 +100,7 @@ impl<C: Density> Mixture<C> {
     }
 
     /// Scores chunks of rows in parallel. `store` writes a scored block to the given rows of the chunk's output.
-    fn score_chunks<T: Send>(
+    pub(super) fn score_chunks<T: Send>(
         &self,
         rows: ArrayView2<f64>,
         outputs: impl Iterator<Item = T>,
@@ -200,6 +201,11 @@ impl BlockScorer {
         BlockScorer { leader: Some(0), ..BlockScorer::new(mixture) }
     }
 
+    /// Forgets the last row, so that scores do not depend on earlier blocks.
+    pub fn restart(&mut self) {
+        self.leader = self.leader.and(Some(0));
+    }
+
     /// Scores the first `filled` rows of a block. The responsibilities of the others are zero. A missing value is NaN; such a
     /// row is scored by its other columns.
     pub fn score_block<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
@@ -283,7 +289,7 @@ impl BlockScorer {
         let mut of_rows = [0.0; BLOCK];
         for (j, component) in mixture.components().iter().enumerate() {
             let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
-            gapped.log_densities(component, j, inverse(j), block, &mut of_rows);
+            gapped.log_densities(component, j, &mut of_rows);
             for place in gapped.places() {
                 terms[place] = self.log_weights[j] + of_rows[place];
             }
@@ -306,22 +312,17 @@ impl BlockScorer {
         if self.gapped.is_empty() {
             return moments.add_relative(block, component.location(), weights, &mut self.space);
         }
-        let deviations = Quad::flat_mut(&mut self.space);
-        let columns = deviations.chunks_exact_mut(BLOCK).zip(block.chunks_exact(BLOCK));
-        for ((to, column), mean) in columns.zip(component.location()) {
-            to.iter_mut().zip(column).for_each(|(to, value)| *to = value - mean);
-        }
+        let of_component = (j, component.location());
         match shared {
             None => {
-                self.gapped.complete(j, mixture.k(), weights, deviations, moments);
-                moments.add(deviations, weights);
+                self.gapped.add_moments(of_component, block, weights, moments, None, &mut self.space);
             }
             Some((all, origin)) => {
-                self.gapped.complete(j, mixture.k(), weights, deviations, all);
-                moments.add(deviations, weights);
+                let (gapped, space) = (&mut self.gapped, &mut self.space);
+                let deviations =
+                    gapped.add_moments(of_component, block, weights, moments, Some(&mut *all), space);
                 let shift: Vec<f64> = origin.iter().zip(component.location()).map(|(o, m)| o - m).collect();
-                let deviations = deviations.to_vec();
-                all.add_relative(&deviations, &shift, weights, &mut self.space);
+                all.add_relative(deviations, &shift, weights, space);
             }
         }
     }
@@ -350,6 +351,11 @@ impl BlockScorer {
         let responsibilities = Quad::flat(&self.responsibilities);
         let share = |place: usize, j: usize| responsibilities[j * BLOCK + place];
         self.gapped.fill(mixture, block, share, random);
+    }
+
+    /// Adds the log-densities of the missing values of the rows of the block, if they are as rare as the observed ones.
+    pub fn add_log_densities_of_missing(&self, rare: &EquallyRare, out: &mut [f64]) {
+        self.gapped.add_of_missing(|place, j| self.responsibilities(j)[place], rare, out);
     }
 
     /// Computes the log-terms of the last row's component first. They bound the terms that other components need.

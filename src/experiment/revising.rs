@@ -1,13 +1,12 @@
 //! Passes with revisions over rows in memory: [`fit`](crate::learn::fit) in the steps that a cell needs.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use super::trial::observe;
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, Progress, WeightedRows,
-    default_start_rows,
+    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, Progress, Stopwatch,
+    WeightedRows, default_start_rows,
 };
 use crate::linalg::CovarianceType;
 
@@ -43,7 +42,7 @@ pub(super) struct Course {
 impl Revising {
     fn settings(&self, algorithm: Algorithm) -> FitSettings {
         let settings = FitSettings::new(algorithm, self.components.clone()).seed(self.seed).gaps(true);
-        FitSettings { half_life: self.half_life, covariance: self.covariance, ..settings }
+        FitSettings { half_life: self.half_life, covariance: self.covariance, unwatched: true, ..settings }
     }
 
     /// Begins a pass, and observes the rows of its start.
@@ -59,14 +58,14 @@ impl Revising {
 
     /// Learns all rows.
     pub fn learn(&self, algorithm: Algorithm, rows: WeightedRows) -> Result<Passed, LearnError> {
-        let begun = Instant::now();
+        let watch = Stopwatch::start();
         let mut pass = self.begin(algorithm, rows)?;
-        let mut start_seconds = begun.elapsed().as_secs_f64();
+        let mut start_seconds = watch.seconds();
         observe(&mut pass, rows.part(self.start_rows(rows)..rows.rows.nrows()))?;
         let mixture = pass.unscored_mixture()?;
         let has_started = pass.has_started();
         if !has_started {
-            start_seconds = begun.elapsed().as_secs_f64();
+            start_seconds = watch.seconds();
         }
         Ok(Passed { mixture, health: pass.running_health(), start_seconds, has_started })
     }

@@ -1,6 +1,7 @@
 //! All learners with one K on one fold of one data set.
 
 mod starts;
+mod timed;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -8,6 +9,7 @@ use std::time::Instant;
 use ndarray::{ArrayView2, Axis};
 
 use self::starts::Starts;
+use self::timed::timed;
 use super::contender::{ALPHAS, Contender, PLAIN_STARTS, Structure, Way};
 use super::external::{ExternalLearner, Job, Measured, Unscored};
 use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
@@ -16,8 +18,8 @@ use super::revising::{Course, Revising};
 use super::split::FoldRows;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
-    Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start, WeightedRows,
-    default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k,
+    Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, SharedFinds, Start,
+    WeightedRows, default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
 use crate::stats::median;
 
@@ -38,6 +40,8 @@ pub(super) struct Trial<'a> {
     starts: [Option<Starts>; 2],
     /// What learners with revisions learn from all training rows, where the start takes all of them.
     of_starts: Vec<(Structure, CellResult)>,
+    /// What learners find in the same rows.
+    finds: SharedFinds,
 }
 
 /// The result of a learner on all training rows.
@@ -70,12 +74,27 @@ impl<'a> Trial<'a> {
         let split = FoldRows::new(plan, set, fold);
         let seed = plan.start_seed(set, fold, k);
         let (log_jacobian, gap_jacobians) = (split.log_jacobian(), split.gap_jacobians());
-        let (starts, of_starts) = ([None, None], Vec::new());
-        Trial { plan, set, fold, k, seed, split, log_jacobian, gap_jacobians, starts, of_starts }
+        let (starts, of_starts, finds) = ([None, None], Vec::new(), SharedFinds::default());
+        Trial { plan, set, fold, k, seed, split, log_jacobian, gap_jacobians, starts, of_starts, finds }
     }
 
     /// Runs a learner and returns the record of its cell, or `None` if `stop` was set meanwhile.
     pub fn run(
+        &mut self,
+        contender: &Contender,
+        stop: &AtomicBool,
+    ) -> Result<Option<CellRecord>, LearnError> {
+        if self.plan.repeat > 1 {
+            // Each repetition is measured.
+            return self.run_alone(contender, stop);
+        }
+        let mut finds = std::mem::take(&mut self.finds);
+        let record = finds.during(|| self.run_alone(contender, stop));
+        self.finds = finds;
+        record
+    }
+
+    fn run_alone(
         &mut self,
         contender: &Contender,
         stop: &AtomicBool,
@@ -470,21 +489,6 @@ pub(super) fn observe(pass: &mut OnlineFit, rows: WeightedRows) -> Result<(), Le
 fn bounded(score: f64) -> f64 {
     let most = f64::from(f32::MAX);
     if score.is_nan() { -most } else { score.clamp(-most, most) }
-}
-
-/// The result of `work`, and the median of the seconds it takes.
-fn timed<T>(repeat: usize, mut work: impl FnMut() -> Result<T, LearnError>) -> Result<(T, f64), LearnError> {
-    let mut time = || {
-        let begun = Instant::now();
-        let value = work()?;
-        Ok((value, begun.elapsed().as_secs_f64()))
-    };
-    let (value, first) = time()?;
-    let mut seconds = vec![first];
-    for _ in 1..repeat {
-        seconds.push(time()?.1);
-    }
-    Ok((value, median(&seconds).unwrap_or(first)))
 }
 
 #[cfg(test)]

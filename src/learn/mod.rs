@@ -49,6 +49,8 @@ pub use structure::{
     ActiveRows, Effort, Identifiers, KeptRows, MergeMove, Move, PriorStrength, Reason, Revised,
     RevisionRecord, SplitMove,
 };
+#[cfg(feature = "cli")]
+pub(crate) use structure::{SharedFinds, Stopwatch};
 
 use crate::dist::GaussianMixture;
 use crate::remedy::Remedy;

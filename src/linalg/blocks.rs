@@ -36,6 +36,12 @@ impl Moments {
         Moments { count: 0.0, first: vec![0.0; dim], second: vec![0.0; dim] }
     }
 
+    /// Makes them sums over no rows.
+    pub fn clear(&mut self) {
+        self.count = 0.0;
+        self.first.iter_mut().chain(&mut self.second).for_each(|sum| *sum = 0.0);
+    }
+
     /// Multiplies all weights by `c`.
     pub fn scale_by(&mut self, c: f64) {
         self.count *= c;

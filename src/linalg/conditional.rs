@@ -38,13 +38,6 @@ impl Conditional {
         self.log_det = 2.0 * self.root.iter().map(|root| root.ln()).sum::<f64>();
     }
 
-    /// [`Conditional::set`], given the rows of `(√c·L)⁻¹`.
-    pub fn set_by_inverse(&mut self, inverse: &[f64], dim: usize, missing: impl Iterator<Item = usize>) {
-        self.set_by_columns((dim, 1.0), missing, |column, out| {
-            out.iter_mut().zip(inverse[column..].iter().step_by(dim)).for_each(|(to, from)| *to = *from);
-        });
-    }
-
     fn set_by_columns(
         &mut self,
         (dim, scale): (usize, f64),
@@ -124,21 +117,6 @@ impl Conditional {
         dot(&self.whitened, &self.whitened) / scale
     }
 
-    /// [`Conditional::complete`], given the whitened deviation `(√c·L)⁻¹v` of a row with zeros for its missing elements. Appends the
-    /// completed missing elements to `values`.
-    pub fn complete_whitened(&self, whitened: &mut [f64], values: &mut Vec<f64>) -> f64 {
-        let (dim, count, first) = (whitened.len(), self.missing.len(), values.len());
-        values.resize(first + count, 0.0);
-        for n in (0..count).rev() {
-            let q = &self.orthonormal[n * dim..][..dim];
-            let along = dot(q, whitened);
-            whitened.iter_mut().zip(q).for_each(|(value, q)| *value -= along * q);
-            let root = &self.root[n * count..][..=n];
-            values[first..].iter_mut().zip(root).for_each(|(value, root)| *value -= along * root);
-        }
-        dot(whitened, whitened)
-    }
-
     /// Columns whose outer products add up to `Ψ_MM − Ψ_MO Ψ_OO⁻¹ Ψ_OM`, as (column of the matrix, value) pairs.
     pub fn roots(&self) -> impl Iterator<Item = impl Iterator<Item = (usize, f64)>> {
         let count = self.missing.len();
@@ -178,7 +156,9 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::linalg::batch::cholesky;
+    use crate::linalg::gapped_rows::{complete_row, padded_columns, quads_of_column, set_conditional};
     use crate::linalg::lower_inverse;
+    use crate::linalg::vector::Quad;
     use ndarray::{Array1, Array2};
 
     /// A matrix whose columns have very different units.
@@ -197,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_pattern_agrees_with_explicit_inverses() {
-        for dim in 1..=5 {
+        for dim in 1..=6 {
             let matrix = example(dim, 3.0);
             let mut factor = Factor::from_matrix((&matrix / 2.5).view()).unwrap();
             factor.scale_by(2.5);
@@ -235,16 +215,26 @@ mod tests {
                 }
                 // The same by the inverse of the factor.
                 let inverse = lower_inverse(factor.lower_matrix().view());
-                let mut whitened = full.clone();
-                missing.iter().for_each(|&i| whitened[i] = 0.0);
-                let mut whitened = inverse.dot(&Array1::from(whitened)).to_vec();
-                let (mut by_inverse, mut values) = (Conditional::default(), Vec::new());
-                by_inverse.set_by_inverse(inverse.as_slice().unwrap(), dim, missing.iter().copied());
-                let same = by_inverse.complete_whitened(&mut whitened, &mut values);
+                let columns = padded_columns(inverse.as_slice().unwrap(), dim);
+                let mut deviation = full.clone();
+                missing.iter().for_each(|&i| deviation[i] = 0.0);
+                let width = quads_of_column(dim, missing.len());
+                let mut by_inverse = vec![Quad::default(); width * missing.len()];
+                let log_det = set_conditional(&columns, &missing, &mut by_inverse);
+                let mut out = vec![Quad([7.0; 4]); width];
+                let same =
+                    complete_row(&columns, &Quad::pad(&deviation, 0.0), &by_inverse, missing.len(), &mut out);
                 assert!((same - q).abs() < 1e-10 * (1.0 + q), "{same} {q}");
-                assert!((by_inverse.log_det - conditional.log_det).abs() < 1e-9);
+                assert!((log_det - conditional.log_det).abs() < 1e-9);
+                let roots = |n: usize| &Quad::flat(&by_inverse[n * width + Quad::needed(dim)..])[..=n];
                 for (n, &i) in missing.iter().enumerate() {
-                    assert!((values[n] - v[i]).abs() < 1e-10 * matrix[(i, i)].sqrt());
+                    let value = Quad::flat(&out[Quad::needed(dim)..])[n];
+                    assert!((value - v[i]).abs() < 1e-10 * matrix[(i, i)].sqrt());
+                    for (l, &j) in missing.iter().enumerate() {
+                        let terms = (n.max(l)..missing.len()).map(|m| roots(m)[n] * roots(m)[l]);
+                        let unit = (matrix[(i, i)] * matrix[(j, j)]).sqrt();
+                        assert!((terms.sum::<f64>() - covariance[(n, l)]).abs() < 1e-10 * unit);
+                    }
                 }
                 let log_det = Factor::from_matrix(covariance.view()).unwrap().log_det();
                 assert!((conditional.log_det - log_det).abs() < 1e-9);

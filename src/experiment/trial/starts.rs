@@ -1,6 +1,6 @@
 //! The starts that learners of one trial share.
 
-use super::{Trial, timed};
+use super::{Trial, timed::timed};
 use crate::experiment::contender::Structure;
 use crate::learn::{LearnError, Start, blind_start, blind_start_rows, default_start_rows, fit_start};
 use crate::linalg::CovarianceType;

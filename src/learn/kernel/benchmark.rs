@@ -47,7 +47,7 @@ fn interleaved_kernel<A: Arithmetic>(
     for _ in 0..repeat {
         for row in rows.chunks_exact(width) {
             for group in groups.iter_mut() {
-                total = total + group.quadratic_forms::<A>(Quad::flat(row), A::Vector::splat(1e-9));
+                total = total + group.quadratic_forms::<A, false>(Quad::flat(row), A::Vector::splat(1e-9));
             }
         }
     }

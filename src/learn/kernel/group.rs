@@ -224,7 +224,7 @@ impl ComponentGroup {
         let zero = A::Vector::splat(0.0);
         let mut form = match &mut self.interleaved {
             Some(interleaved) => {
-                interleaved.quadratic_forms::<A>(Quad::flat(x), A::Vector::load(&self.scalars.gain))
+                interleaved.quadratic_forms::<A, false>(Quad::flat(x), A::Vector::load(&self.scalars.gain))
             }
             None => {
                 let mut forms = [zero; 4];
@@ -394,4 +394,4 @@ mod gaps;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use gaps::Completion;
+pub(in crate::learn) use gaps::{CompletedRows, complete};

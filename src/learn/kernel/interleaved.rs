@@ -4,10 +4,13 @@
 //! The matrices are `P` and `M` of [`crate::linalg::precision`]. As there, the last update of `M` and the last rows of `P` stay
 //! pending. Triangles are stored by rows.
 
+mod gaps;
+
 use crate::learn::kernel::component::Component;
 use crate::learn::kernel::precision::Precision;
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
+pub(in crate::learn) use gaps::MissingColumns;
 
 /// The largest number of columns in this form. With more, unused lanes cost more than the form saves.
 pub(in crate::learn) const MAX_COLUMNS: usize = 16;
@@ -101,21 +104,26 @@ impl Interleaved {
         }
     }
 
-    /// Applies the pending update of `M`, with this gain, and computes `v` and `u = Mv` of a row. Returns `vᵀMv`.
+    /// Applies the pending update of `M`, with this gain, and computes `v` and `u = Mv` of a row. Returns `vᵀMv`. If the row has
+    /// gaps, `v` is zero where `x` is NaN.
     #[inline(always)]
-    pub fn quadratic_forms<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
+    pub fn quadratic_forms<A: Arithmetic, const GAPS: bool>(
+        &mut self,
+        x: &[f64],
+        gain: A::Vector,
+    ) -> A::Vector {
         match self.dim {
-            1 => self.quadratic_forms_in_registers::<A, 1>(x, gain),
-            2 => self.quadratic_forms_in_registers::<A, 2>(x, gain),
-            3 => self.quadratic_forms_in_registers::<A, 3>(x, gain),
-            4 => self.quadratic_forms_in_registers::<A, 4>(x, gain),
-            _ => self.quadratic_forms_by_row_pairs::<A>(x, gain),
+            1 => self.quadratic_forms_in_registers::<A, GAPS, 1>(x, gain),
+            2 => self.quadratic_forms_in_registers::<A, GAPS, 2>(x, gain),
+            3 => self.quadratic_forms_in_registers::<A, GAPS, 3>(x, gain),
+            4 => self.quadratic_forms_in_registers::<A, GAPS, 4>(x, gain),
+            _ => self.quadratic_forms_by_row_pairs::<A, GAPS>(x, gain),
         }
     }
 
     /// For few columns: `u`, `v` and `Mv` stay in registers.
     #[inline(always)]
-    fn quadratic_forms_in_registers<A: Arithmetic, const D: usize>(
+    fn quadratic_forms_in_registers<A: Arithmetic, const GAPS: bool, const D: usize>(
         &mut self,
         x: &[f64],
         gain: A::Vector,
@@ -125,7 +133,7 @@ impl Interleaved {
         let zero = A::Vector::splat(0.0);
         let (mut v, mut u, mut new) = ([zero; D], [zero; D], [zero; D]);
         for i in 0..D {
-            v[i] = A::Vector::splat(x[i]) - A::Vector::load(&mean[i]);
+            v[i] = deviation_of::<A, GAPS>(x[i], &mean[i]);
             v[i].store(&mut deviation[i]);
             u[i] = A::Vector::load(&product[i]);
         }
@@ -149,11 +157,15 @@ impl Interleaved {
 
     /// For more columns: two rows of the triangle at a time. Each pair is compiled for its own length.
     #[inline(always)]
-    fn quadratic_forms_by_row_pairs<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
+    fn quadratic_forms_by_row_pairs<A: Arithmetic, const GAPS: bool>(
+        &mut self,
+        x: &[f64],
+        gain: A::Vector,
+    ) -> A::Vector {
         let Interleaved { dim, mean, inverse: m, products, last, deviations, pending_rows, .. } = self;
         let v = &mut deviations[*pending_rows];
         for ((v, x), m) in v.iter_mut().zip(&x[..*dim]).zip(&*mean) {
-            (A::Vector::splat(*x) - A::Vector::load(m)).store(v);
+            deviation_of::<A, GAPS>(*x, m).store(v);
         }
         let [first, second] = products;
         let (u, out) = if *last == 0 { (first, second) } else { (second, first) };
@@ -215,6 +227,12 @@ impl Interleaved {
 /// The index of the first element of row `i` of a triangle.
 const fn row(i: usize) -> usize {
     i * (i + 1) / 2
+}
+
+/// The deviation of a value from the means; with gaps, zero for NaN.
+#[inline(always)]
+fn deviation_of<A: Arithmetic, const GAPS: bool>(x: f64, mean: &Quad) -> A::Vector {
+    if GAPS && x.is_nan() { A::Vector::splat(0.0) } else { A::Vector::splat(x) - A::Vector::load(mean) }
 }
 
 /// Updates an element of `M`, given `g u_i` and `u_j`, and returns it.

@@ -37,5 +37,5 @@ pub(in crate::learn) mod step;
 
 #[doc(hidden)]
 pub use benchmark::fused_kernel;
-pub(in crate::learn) use group::{Changes, Completion, ComponentGroup};
+pub(in crate::learn) use group::{Changes, CompletedRows, ComponentGroup, complete};
 pub use matrix_state::MatrixState;

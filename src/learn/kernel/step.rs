@@ -10,7 +10,7 @@ pub(in crate::learn) use gaps::GappedRow;
 use gaps::{Run, runs};
 
 use crate::dist::GaussianMixture;
-use crate::learn::kernel::{Changes, Completion, ComponentGroup, MatrixState};
+use crate::learn::kernel::{Changes, CompletedRows, ComponentGroup, MatrixState};
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::{Health, LearnerState, OnlineLearner, Rows, ScoreSink, Surprise};
 use crate::linalg::Factor;
@@ -97,16 +97,22 @@ pub(in crate::learn) trait Rule: std::fmt::Debug + Send + Sync {
 
     /// `ln density` of the observed columns of a row with gaps, given their quadratic forms and `ln |matrix|`. The row becomes
     /// current.
-    fn observed_log_densities(&mut self, i: usize, row: &GappedRow, q: &Quad, log_det: &Quad) -> Quad;
+    fn observed_log_densities<A: Arithmetic>(
+        &mut self,
+        i: usize,
+        row: &GappedRow,
+        q: &Quad,
+        log_det: &Quad,
+    ) -> A::Vector;
 
     /// [`Rule::update`] for the completed row with gaps. Also returns the factor on the conditional matrix of the missing
     /// columns.
-    fn update_completed(
+    fn update_completed<A: Arithmetic>(
         &mut self,
         i: usize,
         group: &ComponentGroup,
-        r: &Quad,
-        kept: &Quad,
+        r: A::Vector,
+        kept: A::Vector,
         health: &mut Health,
     ) -> (Changes<Quad>, Quad);
 
@@ -147,9 +153,9 @@ pub(in crate::learn) struct Online<R> {
     assigned: Vec<Quad>,
     /// The largest squared distance that counts in `surprise`.
     farthest: f64,
-    /// For rows with gaps: the missing columns, and each component's completion.
+    /// For rows with gaps: the missing columns, and the row as each group completes it.
     missing: Vec<usize>,
-    completions: Vec<Completion>,
+    completed: Vec<CompletedRows>,
 }
 
 impl<R: Rule> Online<R> {
@@ -163,7 +169,7 @@ impl<R: Rule> Online<R> {
             surprise: Surprise::default(),
             farthest: Surprise::farthest(grouped.dim),
             missing: Vec::new(),
-            completions: Vec::new(),
+            completed: Vec::new(),
             grouped,
             rule,
             floor,

@@ -35,13 +35,12 @@ pub(in crate::learn) struct Candidate {
 }
 
 impl Candidate {
-    /// A candidate after the start. `kept` has rows of the start.
+    /// A candidate after the start. `kept` has rows of the start. It looks for changes of the data unless `structure` has a watch.
     pub fn new(learner: Box<dyn OnlineLearner>, size: Size, structure: Structure, kept: &KeptRows) -> Self {
         let prequential = Prequential::default();
         let mixture = learner.estimate();
         let (ranks, columns) = (ranks_of_kept(&mixture, kept), mixture.dim());
-        let surprise = Surprise::default();
-        let (assigned, run) = (Vec::new(), None);
+        let (surprise, assigned, run) = (Surprise::default(), Vec::new(), None);
         let mut candidate = Candidate {
             learner,
             prequential,
@@ -54,8 +53,9 @@ impl Candidate {
             assigned,
             run,
         };
-        candidate.structure.changes =
-            candidate.learner.surprise().map(|_| ChangeWatch::new(&candidate.learner.estimate()));
+        let (given, learner) = (candidate.structure.changes.take(), &candidate.learner);
+        let changes = |_| given.unwrap_or_else(|| ChangeWatch::new(&learner.estimate()));
+        candidate.structure.changes = learner.surprise().map(changes);
         candidate.set_level(kept);
         candidate
     }

@@ -13,8 +13,8 @@ use crate::learn::structure::{
     BATCH, KeptRows, Limits, Reason, Reviser, Revising, Schedule, Size, rows_of, search_rows,
 };
 use crate::learn::{
-    Algorithm, BlindPrior, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Rows,
-    StartKind, Structure, blind_start,
+    Algorithm, BlindPrior, CandidateState, ChangeWatch, Finished, FitSettings, Health, LearnError,
+    Prequential, Rows, StartKind, Structure, blind_start,
 };
 use crate::linalg::{CovarianceType, MAX_EXACT, Table, has_gaps};
 use crate::stats::BatchSums;
@@ -111,7 +111,8 @@ fn begin_fitted(
         }
         let schedule = Schedule::of(size, most, shards, rows).with_half_life(settings.half_life, rows);
         let prior_rows = Some(revised.strength);
-        let structure = Structure { prior_rows, ..Structure::new(k, schedule) };
+        let changes = settings.unwatched.then(ChangeWatch::never);
+        let structure = Structure { prior_rows, changes, ..Structure::new(k, schedule) };
         let mut candidate = Candidate::new(learner, size, structure, &kept);
         if kept.most() == 0 {
             let scores = whole_scores(&candidate.learner.estimate(), learned_rows.values());

@@ -199,6 +199,9 @@ pub struct FitSettings {
     /// has met some, and [`OnlineFit::allow_gaps`](crate::learn::OnlineFit::allow_gaps) changes that.
     #[serde(skip)]
     pub gaps: bool,
+    /// Whether nobody asks for changes of the data, so that they are not looked for.
+    #[serde(skip)]
+    pub(crate) unwatched: bool,
 }
 
 impl FitSettings {
@@ -217,6 +220,7 @@ impl FitSettings {
             prior_strength: PriorStrength::Auto,
             dequantize: Dequantize::Off,
             gaps: false,
+            unwatched: false,
         }
     }
 

@@ -219,6 +219,19 @@ impl ObmmRule {
         (1.0 / SMALL, 2.0 * self.gamma_tail.accurate_from() + 0.5 * self.dim as f64)
     }
 
+    /// [`Rule::observed_log_densities`] outside the range of the series.
+    #[inline(never)]
+    fn observed_of_small(&self, i: usize, row: &GappedRow, log_det: Quad) -> Quad {
+        let GroupScalars { nu, b, log, .. } = &self.groups[i];
+        let (d, observed) = (self.dim as f64, row.observed() as f64);
+        Quad(std::array::from_fn(|n| {
+            let ratio = log_gamma_ratio((nu.0[n] + 1.0 - d) * 0.5, row.observed());
+            let scale = (b.0[n] / (PI * nu.0[n])).ln();
+            let degrees = nu.0[n] - row.missing.len() as f64 + 1.0;
+            ratio + 0.5 * (observed * scale - log_det.0[n] - degrees * log.0[n])
+        }))
+    }
+
     /// The constants of components outside the range of the series.
     #[inline(never)]
     fn refresh_small(&mut self, i: usize, group: &ComponentGroup) {
@@ -299,39 +312,52 @@ impl Rule for ObmmRule {
     }
 
     /// The marginal Student-t, which has `ν − |M|` degrees of freedom in place of `ν`.
-    fn observed_log_densities(&mut self, i: usize, row: &GappedRow, q: &Quad, log_det: &Quad) -> Quad {
-        self.prepare::<Plain>(i, &[], Vector4::load(q));
-        let GroupScalars { nu, b, log, .. } = &self.groups[i];
-        let (d, observed) = (self.dim as f64, row.observed() as f64);
-        Quad(std::array::from_fn(|n| {
-            let ratio = log_gamma_ratio((nu.0[n] + 1.0 - d) * 0.5, row.observed());
-            let scale = (b.0[n] / (PI * nu.0[n])).ln();
-            let degrees = nu.0[n] - row.missing.len() as f64 + 1.0;
-            ratio + 0.5 * (observed * scale - log_det.0[n] - degrees * log.0[n])
-        }))
+    #[inline(always)]
+    fn observed_log_densities<A: Arithmetic>(
+        &mut self,
+        i: usize,
+        row: &GappedRow,
+        q: &Quad,
+        log_det: &Quad,
+    ) -> A::Vector {
+        self.prepare::<A>(i, &[], Vector4::load(q));
+        let all = A::Vector::splat;
+        let (d, h) = (self.dim as f64, 0.5 * row.observed() as f64);
+        let GroupScalars { nu, b, inverse_nu, log, .. } = &self.groups[i];
+        let (nu, b, inverse_nu) = (A::Vector::load(nu), A::Vector::load(b), A::Vector::load(inverse_nu));
+        let (log, log_det) = (A::Vector::load(log), A::Vector::load(log_det));
+        let tail = GammaTail::new(row.observed());
+        // The centre of the log-gamma ratio, as in `refresh`.
+        let centre = all(0.5) * (nu - all(d - h));
+        if !all(tail.accurate_from()).all_at_most(centre) {
+            return A::Vector::load(&self.observed_of_small(i, row, log_det.to_quad()));
+        }
+        let ratio = all(h).mul_add(ln(centre * b * inverse_nu * all(1.0 / PI)), tail.at(all(1.0) / centre));
+        let degrees = nu - all(row.missing.len() as f64 - 1.0);
+        all(-0.5).mul_add(degrees.mul_add(log, log_det), ratio)
     }
 
     /// The whitened moments of the completed row. The printed equations have no form for gaps.
-    fn update_completed(
+    #[inline(always)]
+    fn update_completed<A: Arithmetic>(
         &mut self,
         i: usize,
         group: &ComponentGroup,
-        r: &Quad,
-        kept: &Quad,
+        r: A::Vector,
+        kept: A::Vector,
         health: &mut Health,
     ) -> (Changes<Quad>, Quad) {
-        let own = &self.groups[i];
+        let (own, weight) = (&self.groups[i], self.row.learned);
         // E[Σ] = Ψ/(ν − d − 1), and the matrix is Ψ/ν. The limit is for components without rows, which have no E[Σ].
-        let weight = self.row.learned;
-        let extra = |n: usize| weight * r.0[n] / (own.nu.0[n] - self.dim as f64 - 1.0).max(1.0);
-        let extra = Quad(std::array::from_fn(extra));
-        let (r, kept) = (Vector4::load(r), Vector4::load(kept));
+        let one = A::Vector::splat(1.0);
+        let rows = (A::Vector::load(&own.nu) - A::Vector::splat(self.dim as f64 + 1.0)).max(one);
+        let extra = A::Vector::splat(weight) * r / rows;
         let learned = if weight == 1.0 {
-            own.update_whitened::<Plain>(self.dim, &group.q, r, kept)
+            own.update_whitened::<A>(self.dim, &group.q, r, kept)
         } else {
-            own.update_weighted::<Plain>((self.dim, weight), &group.q, r, kept)
+            own.update_weighted::<A>((self.dim, weight), &group.q, r, kept)
         };
-        (self.adopt::<Plain>(i, learned, health).store(), extra)
+        (self.adopt::<A>(i, learned, health).store(), extra.to_quad())
     }
 
     #[inline(always)]

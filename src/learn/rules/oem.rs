@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::kernel::step::{ComponentGroups, GappedRow, Online, Rule};
-use crate::learn::kernel::{Changes, Completion, ComponentGroup, MatrixState};
+use crate::learn::kernel::{Changes, CompletedRows, ComponentGroup, MatrixState, complete};
 use crate::learn::rules::constrained::Constrained;
 use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
 use crate::learn::rules::method::foreign_state;
@@ -303,31 +303,37 @@ impl Rule for OemRule {
         Changes { r, step: fraction, tau: fraction, gain, stretch: rest, log_stretch }
     }
 
-    fn observed_log_densities(&mut self, i: usize, row: &GappedRow, q: &Quad, log_det: &Quad) -> Quad {
+    #[inline(always)]
+    fn observed_log_densities<A: Arithmetic>(
+        &mut self,
+        i: usize,
+        row: &GappedRow,
+        q: &Quad,
+        log_det: &Quad,
+    ) -> A::Vector {
         let (mut q, mut log_det) = (*q, *log_det);
         if self.gathering() {
             let frozen = &mut self.frozen.groups[i];
             // Only the first rows come here, so the allocation does not matter.
-            log_det = frozen.complete(row.values, row.missing, &mut vec![Completion::default(); 4]);
+            log_det = complete(frozen, row.values, row.missing, &mut CompletedRows::default());
             q = frozen.q;
         }
-        let observed = row.observed();
-        Quad(std::array::from_fn(|n| Gaussian::log_density_of(q.0[n], log_det.0[n], observed)))
+        let constant = A::Vector::splat(row.observed() as f64 * LN_2PI);
+        A::Vector::splat(-0.5) * (constant + A::Vector::load(&log_det) + A::Vector::load(&q))
     }
 
-    fn update_completed(
+    #[inline(always)]
+    fn update_completed<A: Arithmetic>(
         &mut self,
         i: usize,
         group: &ComponentGroup,
-        r: &Quad,
-        kept: &Quad,
+        r: A::Vector,
+        kept: A::Vector,
         health: &mut Health,
     ) -> (Changes<Quad>, Quad) {
-        let (r, kept) = (Vector4::load(r), Vector4::load(kept));
-        let changes = self.update::<Plain, true>(i, group, r, kept, health).store();
+        let changes = self.update::<A, true>(i, group, r, kept, health);
         // Σ' = (1−ρ)(Σ + ρvvᵀ) + ρC.
-        let extra = Quad(std::array::from_fn(|n| changes.tau.0[n] / changes.stretch.0[n]));
-        (changes, extra)
+        (changes.store(), (changes.tau / changes.stretch).to_quad())
     }
 
     #[inline(always)]

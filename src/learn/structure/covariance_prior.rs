@@ -94,7 +94,8 @@ pub(super) const MIN_VARIANCE: f64 = 1e-12;
 /// the centre of its prior.
 pub(super) fn most_evident(spectra: &[(f64, Vec<f64>)], dim: usize, most: f64) -> f64 {
     let evidence = |strength: f64| -> f64 {
-        spectra.iter().map(|(count, values)| log_evidence(strength, *count, values, dim)).sum()
+        let prior = log_gammas(0.5 * degrees_of_freedom(strength, dim), dim);
+        spectra.iter().map(|(count, values)| log_evidence(strength, *count, values, &prior)).sum()
     };
     most_evident_by(evidence, most)
 }
@@ -115,28 +116,50 @@ pub(super) fn most_evident_by(evidence: impl Fn(f64) -> f64, most: f64) -> f64 {
     if place.is_finite() { tried[best].0 * place.clamp(-0.5, 0.5).exp2() } else { tried[best].0 }
 }
 
-/// The part of a component's log-evidence that depends on the strength.
-fn log_evidence(strength: f64, count: f64, eigenvalues: &[f64], dim: usize) -> f64 {
+/// The part of a component's log-evidence that depends on the strength. `prior` has the log-gammas of the prior.
+fn log_evidence(strength: f64, count: f64, eigenvalues: &[f64], prior: &[f64]) -> f64 {
     let spread: f64 = eigenvalues.iter().map(|value| (strength + count * value.max(0.0)).ln()).sum();
-    covariance_evidence(strength, count, dim as f64 * strength.ln(), spread, dim)
+    evidence_after(strength, count, (prior.len() as f64 * strength.ln(), spread), prior)
 }
 
 /// `ν/2 ln|Ψ₀| − (ν+N)/2 ln|Ψ₀ + N S| + ln Γ_d((ν+N)/2) − ln Γ_d(ν/2)`, from the logarithms of both determinants.
 pub(super) fn covariance_evidence(strength: f64, count: f64, before: f64, after: f64, dim: usize) -> f64 {
-    let nu = dim as f64 + 1.0 + strength;
-    0.5 * (nu * before - (nu + count) * after) + log_multigamma_ratio(0.5 * nu, 0.5 * count, dim)
+    let prior = log_gammas(0.5 * degrees_of_freedom(strength, dim), dim);
+    evidence_after(strength, count, (before, after), &prior)
 }
 
-/// `ln Γ_d(x + h) − ln Γ_d(x)`.
-fn log_multigamma_ratio(x: f64, h: f64, dim: usize) -> f64 {
-    let at = |x: f64, i: usize| libm::lgamma(x - 0.5 * i as f64);
-    // Two neighbours differ by a ratio of gamma functions a half apart, so that two log-gammas are enough.
-    let (mut top, mut base, mut sum) = (at(x + h, 0), at(x, 0), 0.0);
+/// [`covariance_evidence`], given the log-gammas of the prior.
+fn evidence_after(strength: f64, count: f64, (before, after): (f64, f64), prior: &[f64]) -> f64 {
+    let nu = degrees_of_freedom(strength, prior.len());
+    0.5 * (nu * before - (nu + count) * after) + log_multigamma_ratio(0.5 * nu, 0.5 * count, prior)
+}
+
+/// `ν` of a prior of this strength.
+fn degrees_of_freedom(strength: f64, dim: usize) -> f64 {
+    dim as f64 + 1.0 + strength
+}
+
+/// `ln Γ(x − i/2)` for each `i` below `dim`.
+fn log_gammas(x: f64, dim: usize) -> Vec<f64> {
+    // Two neighbours differ by a ratio of gamma functions a half apart, so that one log-gamma is enough.
+    let mut next = libm::lgamma(x);
+    let mut log_gammas = Vec::with_capacity(dim);
     for i in 0..dim {
-        sum += top - base;
+        log_gammas.push(next);
         if i + 1 < dim {
+            next -= log_gamma_ratio(x - 0.5 * (i + 1) as f64, 1);
+        }
+    }
+    log_gammas
+}
+
+/// `ln Γ_d(x + h) − ln Γ_d(x)`, given the log-gammas of `x`.
+fn log_multigamma_ratio(x: f64, h: f64, of_x: &[f64]) -> f64 {
+    let (mut top, mut sum) = (libm::lgamma(x + h), 0.0);
+    for (i, base) in of_x.iter().enumerate() {
+        sum += top - base;
+        if i + 1 < of_x.len() {
             top -= log_gamma_ratio(x + h - 0.5 * (i + 1) as f64, 1);
-            base -= log_gamma_ratio(x - 0.5 * (i + 1) as f64, 1);
         }
     }
     sum
@@ -318,7 +341,7 @@ mod tests {
         for (x, h, dim) in [(3.0, 2.5, 4), (40.0, 100.0, 60), (2.0, 0.5, 1)] {
             let term = |i: usize| libm::lgamma(x + h - 0.5 * i as f64) - libm::lgamma(x - 0.5 * i as f64);
             let sum: f64 = (0..dim).map(term).sum();
-            let found = log_multigamma_ratio(x, h, dim);
+            let found = log_multigamma_ratio(x, h, &log_gammas(x, dim));
             assert!((found - sum).abs() < 1e-9 * sum.abs(), "{found} {sum}");
         }
     }

@@ -1,6 +1,8 @@
 //! A sweep over rows: the E step of EM. It runs in parallel over a fixed number of groups of blocks, so that the result does not
 //! depend on the number of threads.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::reservoir::uniform;
@@ -8,11 +10,13 @@ use crate::dist::{BlockScorer, GaussianMixture, most_probable};
 use crate::hash::mix_bits;
 use crate::linalg::CovarianceType;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
+use crate::linalg::simd::{Arithmetic, at_run_time};
 
 /// The number of groups of blocks.
 const GROUPS: usize = 8;
 
 /// Sums for the M step, relative to the means of the mixture of the E step.
+#[derive(Clone)]
 pub(in crate::learn) struct Sums {
     /// The sum of the log-densities of the rows.
     pub log_likelihood: f64,
@@ -35,6 +39,12 @@ impl Sums {
         if let (Some((sums, _)), Some((others, _))) = (&mut self.shared, &other.shared) {
             sums.merge(others);
         }
+    }
+
+    /// Makes them sums over no rows.
+    fn clear(&mut self) {
+        self.log_likelihood = 0.0;
+        self.moments.iter_mut().chain(self.shared.as_mut().map(|(all, _)| all)).for_each(Moments::clear);
     }
 
     /// Sums over no rows, for components around these means.
@@ -91,12 +101,11 @@ pub(in crate::learn) fn sweep(
     others: Option<Others>,
 ) -> Sums {
     let scorer = BlockScorer::of_ordered(mixture);
-    let empty = || Sums::none(mixture, kind, rows);
-    let of_group = |group: std::ops::Range<usize>| {
-        let mut scorer = scorer.clone();
-        let mut sums = empty();
+    let of_group = |(group, (scorer, sums)): (&Range<usize>, &mut (BlockScorer, Sums))| {
+        scorer.restart();
+        sums.clear();
         let (mut log_densities, mut weights, mut weighted) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
-        for i in group {
+        for i in group.clone() {
             let (block, filled) = rows.block(i);
             scorer.score_block(mixture, &block, filled);
             let log_densities = &mut log_densities[..filled];
@@ -108,12 +117,7 @@ pub(in crate::learn) fn sweep(
             sums.log_likelihood += log_densities.iter().zip(rows.weights(i)).map(|(l, w)| l * w).sum::<f64>();
             let mut total = [0.0; BLOCK];
             for (j, moments) in sums.moments.iter_mut().enumerate() {
-                let mut most = 0.0;
-                for ((to, share), weight) in weighted.iter_mut().zip(scorer.responsibilities(j)).zip(&weights)
-                {
-                    *to = share * weight;
-                    most = if *to > most { *to } else { most };
-                }
+                let most = weigh(scorer.responsibilities(j), &weights, &mut weighted);
                 // Blocks far from a component are skipped.
                 if most >= NEGLIGIBLE {
                     let shared = sums.shared.as_mut().map(|(all, origin)| (all, &origin[..]));
@@ -125,22 +129,44 @@ pub(in crate::learn) fn sweep(
                 scorer.add_shared_moments(&block, &total, all, origin);
             }
         }
-        sums
     };
-    let mut total = empty();
+    let mut total = Sums::none(mixture, kind, rows);
     // One group per thread at a time bounds the memory. The order of the additions is always the same.
-    for wave in groups(rows).chunks(rayon::current_num_threads().max(1)) {
-        let parts: Vec<Sums> = wave.par_iter().cloned().map(of_group).collect();
-        parts.iter().for_each(|part| total.add(part));
+    let (groups, threads) = (groups(rows), rayon::current_num_threads().max(1));
+    let mut parts = vec![(scorer, total.clone()); threads.min(groups.len())];
+    for wave in groups.chunks(threads) {
+        wave.par_iter().zip(&mut parts).for_each(of_group);
+        parts[..wave.len()].iter().for_each(|(_, part)| total.add(part));
     }
     total
 }
+
+at_run_time! {
+    /// Multiplies responsibilities by the weights of the rows. Returns the largest product.
+    fn weigh(shares: &[f64], weights: &[f64; BLOCK], out: &mut [f64; BLOCK]) -> f64 = weigh_kernel
+}
+
+#[inline(always)]
+fn weigh_kernel<A: Arithmetic>(shares: &[f64], weights: &[f64; BLOCK], out: &mut [f64; BLOCK]) -> f64 {
+    let mut most = [0.0; LANES];
+    let lanes = shares.chunks_exact(LANES).zip(weights.chunks_exact(LANES));
+    for ((shares, weights), out) in lanes.zip(out.chunks_exact_mut(LANES)) {
+        for i in 0..LANES {
+            out[i] = shares[i] * weights[i];
+            most[i] = if out[i] > most[i] { out[i] } else { most[i] };
+        }
+    }
+    most.into_iter().fold(0.0, f64::max)
+}
+
+/// Products that are compared together.
+const LANES: usize = 16;
 
 /// Smaller responsibilities are ignored.
 const NEGLIGIBLE: f64 = 1e-12;
 
 /// The range of blocks of each group.
-pub(super) fn groups(rows: &RowBlocks) -> Vec<std::ops::Range<usize>> {
+pub(super) fn groups(rows: &RowBlocks) -> Vec<Range<usize>> {
     let blocks = rows.blocks();
     let size = blocks.div_ceil(GROUPS).max(1);
     (0..blocks.div_ceil(size).max(1)).map(|i| i * size..((i + 1) * size).min(blocks)).collect()
@@ -226,7 +252,7 @@ fn each_row<T: Send>(
     of_row: impl Fn(&BlockScorer, usize, usize) -> T + Sync,
 ) -> Vec<T> {
     let scorer = BlockScorer::of_ordered(mixture);
-    let of_group = |group: std::ops::Range<usize>| {
+    let of_group = |group: Range<usize>| {
         let mut scorer = scorer.clone();
         let mut found = Vec::with_capacity(group.len() * BLOCK);
         for i in group {

@@ -11,6 +11,8 @@ use super::history::Identifiers;
 use super::m_step::maximise;
 use super::search::Search;
 use super::seed::{parts_of_labels, seed_mixtures};
+#[cfg(feature = "cli")]
+use super::shared::found;
 use super::{Limits, Size};
 use crate::dist::GaussianMixture;
 use crate::linalg::CovarianceType;
@@ -40,6 +42,10 @@ impl Finder<'_> {
     /// Finds a mixture for rows in scaled units. Also returns the rows ordered by component, which makes EM faster, if they
     /// have no gaps.
     pub fn find(&self, rows: &RowBlocks) -> (GaussianMixture, Option<RowBlocks>) {
+        found(self, rows, || self.find_now(rows))
+    }
+
+    fn find_now(&self, rows: &RowBlocks) -> (GaussianMixture, Option<RowBlocks>) {
         if rows.has_gaps() {
             return (self.find_with_gaps(rows), None);
         }
@@ -176,6 +182,12 @@ impl Finder<'_> {
     pub fn em(&self, rows: &RowBlocks, iterations: usize, tolerance: f64) -> Em {
         Em { ridge: self.ridge, ..self.search(rows).em(iterations, tolerance) }
     }
+}
+
+/// Only comparisons share what they find.
+#[cfg(not(feature = "cli"))]
+fn found<T>(_: &Finder, _: &RowBlocks, find: impl FnOnce() -> T) -> T {
+    find()
 }
 
 /// Rows and labels in the order of the labels.

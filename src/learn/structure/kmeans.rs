@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView1};
 use rand::{Rng, RngExt};
 
 use crate::linalg::blocks::{BLOCK, RowBlocks, square_distances};
+use crate::linalg::nearest::nearest_centres;
 
 /// The centres after at most `rounds` rounds from a k-means++ start, and the mean squared distance of the rows from them.
 pub(super) fn kmeans<R: Rng>(rows: &RowBlocks, k: usize, rounds: usize, rng: &mut R) -> (Array2<f64>, f64) {
@@ -57,20 +58,13 @@ fn plus_plus<R: Rng>(rows: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
 /// the squared distances.
 fn assign(rows: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> (bool, f64) {
     let (mut moved, mut sum) = (false, 0.0);
-    let mut distances = [0.0; BLOCK];
+    let centres = centres.as_slice().expect("standard layout");
+    let (mut distances, mut nearest) = ([0.0; BLOCK], [0; BLOCK]);
     for ((block, _), labels) in rows.iter().zip(labels.chunks_mut(BLOCK)) {
-        let mut nearest = [(f64::INFINITY, 0); BLOCK];
-        for (j, centre) in centres.outer_iter().enumerate() {
-            square_distances(&block, centre.as_slice().expect("rows are contiguous"), &mut distances);
-            for (nearest, &distance) in nearest.iter_mut().zip(&distances) {
-                if distance < nearest.0 {
-                    *nearest = (distance, j);
-                }
-            }
-        }
-        for (label, (distance, nearest)) in labels.iter_mut().zip(nearest) {
-            moved |= *label != nearest;
-            *label = nearest;
+        nearest_centres(&block, centres, &mut distances, &mut nearest);
+        for ((label, distance), &nearest) in labels.iter_mut().zip(&distances).zip(&nearest) {
+            moved |= *label != nearest as usize;
+            *label = nearest as usize;
             sum += distance;
         }
     }
@@ -94,18 +88,20 @@ fn draw_proportionally<R: Rng>(weights: &[f64], rng: &mut R) -> Option<usize> {
 }
 
 fn move_centres(rows: &RowBlocks, labels: &[usize], centres: &mut Array2<f64>) {
-    let mut counts = vec![0.0; centres.nrows()];
+    let k = centres.nrows();
+    let mut counts = vec![0.0; k];
     labels.iter().for_each(|&label| counts[label] += 1.0);
-    let mut sums: Array2<f64> = Array2::zeros(centres.dim());
+    // By columns.
+    let mut sums = vec![0.0; k * rows.dim()];
     for ((block, _), labels) in rows.iter().zip(labels.chunks(BLOCK)) {
-        for (column, values) in block.chunks_exact(BLOCK).enumerate() {
-            labels.iter().zip(values).for_each(|(&label, value)| sums[(label, column)] += value);
+        for (sums, values) in sums.chunks_exact_mut(k).zip(block.chunks_exact(BLOCK)) {
+            labels.iter().zip(values).for_each(|(&label, value)| sums[label] += value);
         }
     }
     for ((j, column), centre) in centres.indexed_iter_mut() {
         // A centre without rows does not move.
         if counts[j] > 0.0 {
-            *centre = sums[(j, column)] / counts[j];
+            *centre = sums[column * k + j] / counts[j];
         }
     }
 }

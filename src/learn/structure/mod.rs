@@ -34,6 +34,8 @@ mod schedule;
 mod search;
 mod search_state;
 mod seed;
+#[cfg(feature = "cli")]
+mod shared;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -54,6 +56,8 @@ pub(in crate::learn) use scaled::ScaledRows;
 pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
 pub(in crate::learn) use seed::kmeans_mixture;
+#[cfg(feature = "cli")]
+pub(crate) use shared::{SharedFinds, Stopwatch};
 
 use crate::linalg::CovarianceType;
 use crate::linalg::blocks::RowBlocks;
@@ -183,7 +187,7 @@ impl Size {
 }
 
 /// The limits of a search.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::learn) struct Limits {
     /// The number of starts.
     pub restarts: u64,

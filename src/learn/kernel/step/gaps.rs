@@ -3,11 +3,11 @@
 //! The evidence is that of the observed columns. Each component completes the row by its conditional mean, learns it like a
 //! complete row, and adds the conditional covariance of the missing columns. Without that its covariance would shrink.
 
-use super::{NEGLIGIBLE, Online, Rows, Rule, begin};
-use crate::learn::kernel::Completion;
+use super::{NEGLIGIBLE, Online, Rows, Rule, begin_kernel, weighted_density};
+use crate::learn::kernel::CompletedRows;
 use crate::linalg::has_gaps;
-use crate::linalg::simd::Plain;
-use crate::linalg::vector::Quad;
+use crate::linalg::simd::{Arithmetic, at_run_time};
+use crate::linalg::vector::{Vector, Vector4};
 
 /// A row with gaps.
 pub(in crate::learn) struct GappedRow<'a> {
@@ -53,55 +53,70 @@ pub(super) fn runs(rows: Rows<'_>) -> impl Iterator<Item = Run<'_>> {
 impl<R: Rule> Online<R> {
     /// Learns a row with gaps and this weight. Returns the log-density of its observed columns before it is learned, or `None` if the row is
     /// skipped.
-    #[inline(never)]
     pub(super) fn learn_gapped(&mut self, values: &[f64], weight: f64) -> Option<f64> {
-        let Online { grouped, rule, floor, health, responsibilities, missing, completions, assigned, .. } =
-            self;
-        missing.clear();
-        missing.extend((0..values.len()).filter(|&i| values[i].is_nan()));
-        if missing.len() == values.len() {
+        self.missing.clear();
+        self.missing.extend((0..values.len()).filter(|&i| values[i].is_nan()));
+        if self.missing.len() == values.len() {
             return None;
         }
-        completions.resize_with(grouped.count(), Completion::default);
-        let row = GappedRow { values, missing };
-        for (i, completions) in completions.chunks_mut(4).enumerate() {
-            let group = &mut grouped.groups[i];
-            let log_det = group.complete(values, row.missing, completions);
-            responsibilities[i] = rule.observed_log_densities(i, &row, &group.q, &log_det);
-        }
-        let (weights, total) = rule.weights();
-        let weights = Quad::flat(weights);
-        let shares = Quad::flat_mut(responsibilities);
-        let weighted = shares.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
-        let top = weighted.map(|(log_density, _)| *log_density).fold(f64::NEG_INFINITY, f64::max);
-        if !top.is_finite() {
-            health.rows_out_of_range += 1;
-            return None;
-        }
-        for (share, weight) in shares.iter_mut().zip(weights) {
-            *share = if *weight > 0.0 { weight * (*share - top).exp() } else { 0.0 };
-        }
-        let sum: f64 = shares.iter().sum();
-        shares.iter_mut().for_each(|share| *share /= sum);
-        let assigned = Quad::flat_mut(assigned).iter_mut().zip(shares.iter());
-        assigned.for_each(|(rows, share)| *rows += f64::from(u8::from(*share >= 0.5)));
-        rule.set_weight(weight);
-        for (i, completions) in completions.chunks(4).enumerate() {
-            let (group, r) = (&mut grouped.groups[i], responsibilities[i]);
-            let is_learned = |n: usize| weight * (r.0[n] * (1.0 + group.q.0[n])) >= NEGLIGIBLE;
-            let kept = Quad(std::array::from_fn(|n| if is_learned(n) { r.0[n] } else { 0.0 }));
-            let (changes, extra) = rule.update_completed(i, group, &r, &kept, health);
-            health.pivots_raised += group.learn_completed(&changes, &extra, completions, floor) as u64;
-        }
-        rule.update_weights::<Plain, true>(responsibilities, health);
-        if rule.forgets() {
-            for (i, group) in grouped.groups.iter_mut().enumerate() {
-                rule.forget::<Plain>(i, group);
-            }
-        }
-        rule.set_weight(1.0);
-        // As when a saved state is restored, so that resuming changes no bit.
-        begin(self);
-        Some(top + (sum / total).ln())
+        learn_gapped(self, values, weight)
     }
+}
+
+#[inline(always)]
+fn learn_gapped_kernel<A: Arithmetic, R: Rule>(
+    online: &mut Online<R>,
+    values: &[f64],
+    weight: f64,
+) -> Option<f64> {
+    let Online { grouped, rule, floor, health, responsibilities, missing, completed, assigned, .. } = online;
+    completed.resize_with(grouped.groups.len(), CompletedRows::default);
+    let row = GappedRow { values, missing };
+    let (zero, half, one) = (A::Vector::splat(0.0), A::Vector::splat(0.5), A::Vector::splat(1.0));
+    let nothing = A::Vector::splat(f64::NEG_INFINITY);
+    let mut top = nothing;
+    for (i, (group, own)) in grouped.groups.iter_mut().zip(&mut *completed).enumerate() {
+        let log_det = group.complete::<A>(values, missing, own);
+        let log_densities = rule.observed_log_densities::<A>(i, &row, &group.q, &log_det);
+        log_densities.store(&mut responsibilities[i]);
+        let weights = A::Vector::load(&rule.weights().0[i]);
+        top = zero.if_below(weights, log_densities, nothing).max(top);
+    }
+    let top = top.largest();
+    if !top.is_finite() {
+        health.rows_out_of_range += 1;
+        return None;
+    }
+    let (weights, total) = rule.weights();
+    let mut sum = zero;
+    for (share, weights) in responsibilities.iter_mut().zip(weights) {
+        let weighted = weighted_density(A::Vector::load(share) - A::Vector::splat(top), weights);
+        weighted.store(share);
+        sum = sum + weighted;
+    }
+    let sum = sum.sum();
+    rule.set_weight(weight);
+    for (i, (group, own)) in grouped.groups.iter_mut().zip(completed).enumerate() {
+        let r = A::Vector::load(&responsibilities[i]) / A::Vector::splat(sum);
+        r.store(&mut responsibilities[i]);
+        (A::Vector::load(&assigned[i]) + r.if_below(half, zero, one)).store(&mut assigned[i]);
+        let change = r.mul_add(A::Vector::load(&group.q), r) * A::Vector::splat(weight);
+        let kept = change.if_below(A::Vector::splat(NEGLIGIBLE), zero, r);
+        let (changes, extra) = rule.update_completed::<A>(i, group, r, kept, health);
+        health.pivots_raised += group.learn_completed::<A>(&changes, &extra, missing, own, floor) as u64;
+    }
+    rule.update_weights::<A, true>(responsibilities, health);
+    if rule.forgets() {
+        for (i, group) in grouped.groups.iter_mut().enumerate() {
+            rule.forget::<A>(i, group);
+        }
+    }
+    rule.set_weight(1.0);
+    // As when a saved state is restored, so that resuming changes no bit.
+    begin_kernel::<A, R>(online);
+    Some(top + (sum / total).ln())
+}
+
+at_run_time! {
+    fn learn_gapped<R: Rule>(online: &mut Online<R>, values: &[f64], weight: f64) -> Option<f64> = learn_gapped_kernel
 }

@@ -98,6 +98,11 @@ impl ChangeWatch {
         watch
     }
 
+    /// A watch that never begins.
+    pub(in crate::learn) fn never() -> Self {
+        ChangeWatch { age: WAIT, ..ChangeWatch::default() }
+    }
+
     /// A saved watch, which begins with a mixture if it has none, as those of earlier versions do.
     pub(in crate::learn) fn resumed(mut self, mixture: &GaussianMixture) -> Self {
         if self.frame.is_none() && self.age == 0 {

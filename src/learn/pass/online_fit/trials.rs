@@ -8,19 +8,21 @@ use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::learning::Learning;
 use crate::learn::structure::{KeptRows, Limits, Schedule, Size};
 use crate::learn::{
-    Algorithm, CandidateState, FitSettings, Health, LearnError, Prequential, Rows, Start, Structure,
-    WeightedRows,
+    Algorithm, CandidateState, ChangeWatch, FitSettings, Health, LearnError, Prequential, Rows, Start,
+    Structure, WeightedRows,
 };
 
 impl OnlineFit {
-    /// Begins a pass over the rows that follow a given start. It keeps no rows, does not revise, and allows gaps.
+    /// Begins a pass over the rows that follow a given start. It keeps no rows, does not revise, does not look for changes of
+    /// the data, and allows gaps.
     pub(crate) fn from_start(algorithm: Algorithm, start: &Start) -> Result<Self, LearnError> {
         let k = start.mixture.k();
         let settings = FitSettings::new(algorithm, [k]).keep_rows(0).gaps(true);
         let mut pass = OnlineFit::new(start.floor.len(), settings)?;
         let learner = algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())?;
         let kept = KeptRows::new(pass.settings.seed, 0, false);
-        let structure = Structure::new(k, Schedule::never());
+        let changes = Some(ChangeWatch::never());
+        let structure = Structure { changes, ..Structure::new(k, Schedule::never()) };
         let candidate = Candidate::new(learner, Size::Given(k), structure, &kept);
         let learning = Learning::new(start.floor.clone(), vec![candidate], None, kept);
         pass.stage = Stage::Learning(Box::new(learning));
