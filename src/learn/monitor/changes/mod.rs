@@ -137,8 +137,13 @@ impl ChangeWatch {
         }
     }
 
-    /// Ends a batch after `rows` rows in total.
-    pub(in crate::learn) fn end_batch(&mut self, rows: u64, mixture: impl Fn() -> GaussianMixture) {
+    /// Ends a batch after `rows` rows in total. `place` says where in the stream the row after so many others is.
+    pub(in crate::learn) fn end_batch(
+        &mut self,
+        rows: u64,
+        place: impl Fn(u64) -> u64,
+        mixture: impl Fn() -> GaussianMixture,
+    ) {
         self.age += 1;
         let Some(frame) = &mut self.frame else {
             if self.age == WAIT {
@@ -165,7 +170,7 @@ impl ChangeWatch {
         let change = self.windows.add(frame, &self.sums);
         self.sums.fill(0.0);
         if let Some((kind, batches)) = change {
-            self.record(DataChange { row: rows.saturating_sub(batches * BATCH), kind });
+            self.record(DataChange { row: place(rows.saturating_sub(batches * BATCH)), kind });
             // An age of 0 without a frame is that of a file of an earlier version.
             (self.frame, self.age, self.windows) = (None, 1, Windows::default());
         }
