@@ -325,7 +325,7 @@ fn a_half_life_that_a_few_heavy_rows_exceed_is_refused() {
 fn changes_have_the_row_of_the_stream() {
     let mut rows = normals(60_000, 2, 3);
     rows.slice_mut(s![40_000.., ..]).mapv_inplace(|value| value + 1.0);
-    let weights: Vec<f64> = (0..60_000).map(|i| f64::from(u8::from(i % 3 == 0))).collect();
+    let weights: Vec<f64> = (0..60_000).map(|i| f64::from(u8::from(i % 3 > 0))).collect();
     for batch in [60_000, 777] {
         let mut pass = OnlineFit::new(2, FitSettings::obmm(1)).unwrap();
         for (rows, weights) in rows.axis_chunks_iter(Axis(0), batch).zip(weights.chunks(batch)) {
