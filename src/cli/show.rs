@@ -18,9 +18,8 @@ use crate::PageOptions;
 use crate::data::Reservoir;
 use crate::dist::Uniting;
 use crate::files::OutputFile;
-use crate::learn::{
-    Algorithm, DataChanges, EmSettings, Health, KComparison, Lineage, MergeReport, RowWeights,
-};
+use crate::learn::{Algorithm, DataChanges, EmSettings, Health, KComparison, Lineage};
+use crate::learn::{MergeReport, RowWeights};
 use crate::linalg::{CovarianceType, Factor};
 use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;

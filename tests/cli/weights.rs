@@ -266,6 +266,6 @@ fn learners_of_a_comparison_do_not_depend_on_the_unit_of_the_weights() {
     let ones = scores("1");
     for weight in ["100", "100000"] {
         let found = scores(weight);
-        assert!(ones.iter().zip(&found).all(|(a, b)| (a - b).abs() < 0.02), "{weight}: {found:?}, {ones:?}");
+        assert!(ones.iter().zip(&found).all(|(a, b)| (a - b).abs() < 0.05), "{weight}: {found:?}, {ones:?}");
     }
 }

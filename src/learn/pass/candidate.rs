@@ -181,8 +181,7 @@ impl Candidate {
         &self.structure.schedule
     }
 
-    /// Lets the schedule count the rows since the last call, if it does. `ends` closes a batch. `places` has where rows are in the
-    /// stream.
+    /// Lets the schedule count the rows since the last call, if it does. `ends` closes a batch. `places` has rows of the stream.
     pub fn watch(&mut self, rows: u64, ends: bool, places: &Places) {
         if let Some(surprise) = self.learner.surprise() {
             self.structure.schedule.add_distances(surprise.since(self.surprise));
@@ -196,8 +195,7 @@ impl Candidate {
             activity.end_batch(rows, self.structure.identifiers.all());
         }
         if let Some(changes) = self.structure.changes.as_mut().filter(|_| ends) {
-            let place = |rows| places.of(rows);
-            changes.end_batch(rows, place, || self.learner.estimate());
+            changes.end_batch(rows, places, || self.learner.estimate());
         }
         if !self.schedule().watches() {
             return;
@@ -339,8 +337,7 @@ impl Candidate {
                 (Estimate::of(copy.state()), copy.health().since(before) + health)
             }
         };
-        let ranks = self.closing_ranks(&estimate.mixture(), kept, closing.as_ref());
-        let ranks = Some(ranks);
+        let ranks = Some(self.closing_ranks(&estimate.mixture(), kept, closing.as_ref()));
         Ok(Some(Finished { estimate, identifiers, prior_rows, health, closing, ranks }))
     }
 }
