@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rows with weights against absent and repeated rows, in every way of learning.
 
-    python scripts/weight_trials.py FILE.csv... [--rows 4000] [--k 4]
+    python scripts/weight_trials.py FILE.csv... [--rows 4000] [--k 4] [--seeds 5]
 
 For each set and way of learning:
 
@@ -10,6 +10,9 @@ repeated  Rows of weight 0 to 3 are learned, and each row as often as its weight
           the mean log-density of other rows, weighted − repeated, in nats per row.
 noise     The same difference between two random orders of the repeated rows, which has nothing to do with weights.
 ranks     The largest difference of the ranks of other rows, weighted − repeated.
+
+With --seeds, several seeds of the learner in one way, fit: the table has the mean log-density of other rows, weighted and repeated (in two orders), for each
+seed. So a difference that is chance of the search shows.
 
 The ways: `fit`; `batches` of 100 rows with a start of 500; `half-life` of 1,000 rows in batches, where repeated rows follow each other (for
 the noise: in random order within 200 rows); `gaps` in a tenth of the values; `shards`, three of them after 40 % of the rows; `resume`, saved and loaded in the middle; `learned K`.
@@ -28,12 +31,12 @@ from gmm_bmm import OnlineGaussianMixture, merge
 WAYS = ["fit", "batches", "half-life", "gaps", "shards", "resume", "learned K"]
 
 
-def learned(way, rows, weights, k):
+def learned(way, rows, weights, k, seed=0):
     """A mixture of the rows. Without weights, each row counts once."""
     weights = np.ones(len(rows)) if weights is None else weights.astype(float)
 
     def mixture(k=k, **options):
-        return OnlineGaussianMixture(k, random_state=0, **options)
+        return OnlineGaussianMixture(k, random_state=seed, **options)
 
     def batches(mixture, first, last, size=100):
         for i in range(first, last, size):
@@ -66,8 +69,12 @@ def main():
     parser.add_argument("--k", type=int, default=4)
     parser.add_argument("--rows", type=int, default=4000, help="at most so many rows of a set (default: 4000)")
     parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--seeds", type=int)
     options = parser.parse_args()
-    print("| set | rows × columns | way | absent | repeated | noise | ranks |\n|---|---|---|---|---|---|---|")
+    if options.seeds:
+        print("| set | seed | weighted | repeated | repeated in another order |\n|---|---|---|---|---|")
+    else:
+        print("| set | rows × columns | way | absent | repeated | noise | ranks |\n|---|---|---|---|---|---|---|")
     for file in options.files:
         table = pandas.read_csv(file).select_dtypes("number").dropna().to_numpy(dtype=float)
         rng = np.random.default_rng(0)
@@ -81,6 +88,14 @@ def main():
         with_gaps[:, 0] = rows[:, 0]
         weights = rng.integers(4, size=len(rows))
         name = file.rsplit("/", 1)[-1].removesuffix(".csv")
+        for seed in range(options.seeds or 0):
+            order = np.repeat(np.arange(len(rows)), weights)
+            weighted = learned("fit", rows, weights, options.k, seed)
+            repeated = [learned("fit", rows[rng.permutation(order)], None, options.k, seed) for _ in range(2)]
+            levels = " | ".join(f"{mixture.score(others):.4f}" for mixture in (weighted, *repeated))
+            print(f"| {name} | {seed} | {levels} |", flush=True)
+        if options.seeds:
+            continue
         for way in options.ways.split(","):
             own = with_gaps if way == "gaps" else rows
             zeros, ones = learned(way, own, (weights > 0) * 1, options.k), learned(way, own[weights > 0], None, options.k)

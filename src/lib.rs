@@ -149,7 +149,7 @@ pub mod settings {
 
     pub use crate::learn::{
         Algorithm, Components, Effort, Moments, ObmmSettings, OdmmSettings, OemSettings, PriorStrength,
-        StartKind,
+        RowWeights, StartKind,
     };
     pub use crate::linalg::CovarianceType;
 }

@@ -35,6 +35,8 @@ pub enum Remedy {
     SetHalfLife,
     /// Let rows lose weight faster.
     ShorterHalfLife,
+    /// Divide the weights of the rows by their mean.
+    ScaleWeights,
     /// Give rows that were not learned before.
     GiveNewRows,
     /// Learn shards from rows that the common prior has not learned.

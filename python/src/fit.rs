@@ -377,6 +377,12 @@ impl Fit {
         self.with(py, |pass| Ok(pass.fit.has_started()))
     }
 
+    /// Whether a row had another weight than 1.
+    #[getter]
+    fn weighted(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |pass| Ok(pass.fit.settings().weights.is_some()))
+    }
+
     #[getter]
     fn dim(&self, py: Python<'_>) -> PyResult<usize> {
         self.with(py, |pass| Ok(pass.fit.dim()))

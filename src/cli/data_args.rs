@@ -12,6 +12,7 @@ use crate::data::{
     BadCells, BadRows, Block, Catalogue, Circular, ColumnNames, DataError, DataSet, FileShards, Missing,
     MissingCounts, ReadOptions, RowReader,
 };
+use crate::learn::RowWeights;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
@@ -47,7 +48,7 @@ pub(super) struct ReadingArgs {
 
     /// Column that holds the weight of each row, by name or number
     ///
-    /// A row of weight 3 counts as three rows. The column is not learned. A weight is 0 or above and need not be whole; a row of weight 0 counts as if it were not there. The number of rows that a model has learned from decides how much it trusts them, so multiplying all weights by 10 means ten times as many rows: the prior counts for less, and a K that is learned may be larger. Weights that only say how rows compare should have a mean of about 1.
+    /// A row of weight 3 counts as three rows. The column is not learned. A weight is 0 or above and need not be whole; a row of weight 0 counts as if it were not there. A K that is learned follows from the number of different rows, whatever they weigh. A half-life counts weights. Weights that only say how rows compare should have a mean of about 1, because a total weight below the number of rows counts as fewer rows.
     #[arg(long, value_name = "COLUMN")]
     weight: Option<String>,
 
@@ -205,6 +206,37 @@ impl ReadingArgs {
     /// The column of the weights of rows, if they have any.
     pub fn weight_column(&self) -> Option<&String> {
         self.weight.as_ref()
+    }
+
+    /// Says if a model was learned with weights and these rows have none.
+    pub fn note_weights(&self, learned: Option<&RowWeights>, rows: &RowReader, console: &Console) {
+        let Some(learned) = learned.filter(|_| self.weight.is_none()) else { return };
+        let column = learned.column.as_ref();
+        let of_column = column.map_or(String::new(), |column| format!(" of column '{column}'"));
+        let known = column.filter(|column| rows.has_column(column));
+        let option =
+            known.map_or(String::new(), |column| format!(" (--weight {column} uses them here, too)"));
+        console.note(&format!(
+            "the model was learned from rows with the weights{of_column}, and here each row counts once{option}"
+        ));
+    }
+
+    /// The same before these rows are learned. An error if the weights are in the data.
+    pub fn check_weights(
+        &self,
+        learned: Option<&RowWeights>,
+        rows: &RowReader,
+        console: &Console,
+    ) -> anyhow::Result<()> {
+        let column = learned.and_then(|learned| learned.column.as_ref()).filter(|_| self.weight.is_none());
+        if let Some(column) = column.filter(|column| rows.has_column(column) && !self.drop.contains(column)) {
+            return Err(usage(format!(
+                "the model was learned with the weights of column '{column}', which these rows have, too: use --weight \
+                 {column}, or count each row once with --drop {column}"
+            )));
+        }
+        self.note_weights(learned, rows, console);
+        Ok(())
     }
 
     /// An error if rows are to have weights, which this command has no use for.

@@ -178,6 +178,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let watched = args.follow.then(|| WatchedModel::new(&args.model));
     let scorer = Scorer::new(args, &model)?;
     let rows = args.data.open_with(scorer.seed, Some(scorer.columns.clone()), console, |o| args.adapt(o))?;
+    args.data.reading.note_weights(model.weights(), &rows, console);
     let result = Evaluation::new(args, scorer, watched, &rows)?.run(rows, console)?;
     // If the scores go to standard output, nothing else does.
     if !args.prints_scores() {

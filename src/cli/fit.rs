@@ -231,6 +231,8 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
         Some(begun) => begun,
         None => OnlineFit::new(rows.columns().clone(), args.settings()?)?,
     };
+    args.data.reading.check_weights(fit.settings().weights.as_ref(), &rows, console)?;
+    fit.set_weight_column(rows.weight_column().map(str::to_string));
     fit.allow_gaps(args.data.reading.takes_gaps());
     console.tell(fit.settings().check_size(fit.dim()).map_err(usage_error)?);
     let trace = args.trace.open(&args.data, &fit, curve, console)?;

@@ -18,7 +18,8 @@ use crate::PageOptions;
 use crate::data::Reservoir;
 use crate::dist::Uniting;
 use crate::files::OutputFile;
-use crate::learn::{Algorithm, DataChanges, EmSettings, Health, KComparison, Lineage, MergeReport};
+use crate::learn::{Algorithm, DataChanges, EmSettings, Health, KComparison, Lineage};
+use crate::learn::{MergeReport, RowWeights};
 use crate::linalg::{CovarianceType, Factor};
 use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;
@@ -93,6 +94,9 @@ struct Shown {
     made_by: String,
     seed: u64,
     rows: u64,
+    /// The weights of these rows, if a row had another than 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<RowWeights>,
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     half_life: Option<u64>,
     /// Where the data change, if they do.
@@ -274,6 +278,7 @@ fn shown(model: &Model, labels: &Labels, uniting: Uniting) -> Shown {
         made_by: model.recipe().describe(),
         seed: model.seed(),
         rows: model.rows(),
+        weights: model.weights().cloned(),
         half_life: model.half_life(),
         data_changes: model.data_changes().cloned(),
         columns: model.column_names().names,
@@ -304,8 +309,13 @@ fn matrix_or_variances<S: Serializer>(covariance: &Factor, serializer: S) -> Res
 
 /// The first line: what was learned from what.
 fn heading(shown: &Shown) -> String {
+    let weights = match &shown.weights {
+        None => String::new(),
+        Some(RowWeights { column: Some(column), .. }) => format!(" with the weights of column '{column}'"),
+        Some(_) => " with weights".into(),
+    };
     format!(
-        "{} over {}, learned from {} by {}, seed {}, gmm-bmm {}\n",
+        "{} over {}, learned from {}{weights} by {}, seed {}, gmm-bmm {}\n",
         count(shown.k as u64, "component"),
         count(shown.columns.len() as u64, "column"),
         count(shown.rows, "row"),

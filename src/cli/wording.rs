@@ -44,6 +44,7 @@ pub(super) fn is_warning(finding: &Finding) -> bool {
             | Finding::ColumnsAtFloor { .. }
             | Finding::DataChange { .. }
             | Finding::LargestK { .. }
+            | Finding::UnevenWeights { .. }
             | Finding::RepeatedRows { .. }
             | Finding::LiteralStepsKept { .. }
             | Finding::LargeStart { .. }
@@ -206,6 +207,7 @@ fn remedy(remedy: &Remedy) -> String {
             "if they are in the order of time, let old rows lose weight with --half-life ROWS; if the file is sorted, shuffle it"
         }
         Remedy::ShorterHalfLife => "use a shorter --half-life",
+        Remedy::ScaleWeights => "if they only say how rows compare, divide them by their mean",
         Remedy::GiveNewRows => "resume with new rows",
         Remedy::SkipPriorRows => {
             "learn shards from rows that the prior has not learned ('fit --skip N' leaves out the first N)"

@@ -181,6 +181,16 @@ impl RowReader {
         &self.columns
     }
 
+    /// The name of the column that holds the weights of the rows, if they have any.
+    pub fn weight_column(&self) -> Option<&str> {
+        self.shape.weight_column()
+    }
+
+    /// Whether the first input has a column of this name, read or not.
+    pub fn has_column(&self, name: &str) -> bool {
+        self.shape.has_column(name)
+    }
+
     /// Replaces the rows in `block` by the next ones, at most `most`. Returns false, and an empty block, at the end.
     ///
     /// After an error the block holds the rows before it, and there are no more rows.

@@ -169,6 +169,8 @@ pub(super) struct TableShape {
     pub(super) positions: Vec<usize>,
     /// Whether the last column is the weight of the row.
     pub(super) weighted: bool,
+    /// The names of all columns of the first input.
+    all: Vec<String>,
     /// The names and positions of the columns whose text is kept.
     pub(super) kept: (Vec<String>, Vec<usize>),
     /// Who chose the columns.
@@ -201,7 +203,8 @@ impl TableShape {
         let kept = (kept.iter().map(name).collect(), kept);
         let (width, positions) = (samples.len(), choice.positions);
         let (weighted, chosen) = (weight.is_some(), chosen_by(options));
-        Ok((TableShape { of_data, columns, width, positions, weighted, kept, chosen }, choice.notices))
+        let all = (0..width).map(|i| names.name(i).to_string()).collect();
+        Ok((TableShape { of_data, columns, width, positions, weighted, all, kept, chosen }, choice.notices))
     }
 
     /// Whether the numbers of a record are a row as they are: no column is circular, and there is no weight.
@@ -214,6 +217,16 @@ impl TableShape {
         let mut columns = self.columns.clone();
         columns.names.truncate(columns.names.len() - usize::from(self.weighted));
         columns
+    }
+
+    /// The name of the column with the weights, if rows have them.
+    pub(super) fn weight_column(&self) -> Option<&str> {
+        self.of_data.names.last().filter(|_| self.weighted).map(String::as_str)
+    }
+
+    /// Whether the first input has a column of this name.
+    pub(super) fn has_column(&self, name: &str) -> bool {
+        self.all.iter().any(|column| column == name)
     }
 
     /// What is wrong with the weight of a row, if it has one.
@@ -237,6 +250,10 @@ impl TableShape {
             Flaw::Fields => {
                 let (found, expected) = table.fields();
                 return bad_row(table, RowProblem::Fields { found, expected });
+            }
+            Flaw::Cell(nth) if self.weighted && nth + 1 == self.of_data.len() => {
+                let (cell, _) = table.bad_cell(nth);
+                (nth, (format!("'{cell}'"), BadCell::Weight), ChosenBy::User)
             }
             Flaw::Cell(nth) => (nth, table.bad_cell(nth), self.chosen),
             Flaw::OutOfRange(nth, value) => (nth, (shown(value), BadCell::OutOfRange), ChosenBy::User),

@@ -444,7 +444,9 @@ impl<'a> Trial<'a> {
     }
 
     fn half_life(&self) -> u64 {
-        self.plan.settings.half_life.unwrap_or((self.split.train.nrows() as u64 / 10).max(1))
+        let WeightedRows { rows, weights } = self.split.training();
+        let all = weights.map_or(rows.nrows() as u64, |weights| weights.iter().sum::<f64>() as u64);
+        self.plan.settings.half_life.unwrap_or((all / 10).max(1))
     }
 
     /// The seed of a learned K does not depend on the K of the other learners.

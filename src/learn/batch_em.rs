@@ -73,10 +73,18 @@ impl WeightedRows<'_> {
         Some((self.rows.select(Axis(0), &present), present.iter().map(|&i| weights[i]).collect()))
     }
 
+    /// The number of independent rows that say as much: the total weight, or fewer if some rows are much heavier than one row.
+    pub fn effective_rows(&self) -> f64 {
+        let Some(weights) = self.weights else { return self.rows.nrows() as f64 };
+        let (total, squares) =
+            weights.iter().fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
+        if squares > 0.0 { (total * total / squares).min(total) } else { total }
+    }
+
     /// The rows in units of their columns. No weight may be 0.
     pub(in crate::learn) fn scaled(&self, k: usize, kind: CovarianceType) -> Result<ScaledRows, LearnError> {
         let mut scaled = ScaledRows::new(self.rows, k, kind)?;
-        if let Some(weights) = self.weights {
+        if let Some(weights) = self.weights.filter(|weights| weights.iter().any(|weight| *weight != 1.0)) {
             let all: Vec<usize> = (0..weights.len()).collect();
             scaled.blocks = scaled.blocks.weighted(&all, weights, Some(weights));
         }

@@ -31,7 +31,7 @@ pub use pass::counts::{Health, Prequential};
 pub use pass::k_comparison::{KComparison, RatedK, TryNext};
 pub use pass::online_fit::{Fitted, OnlineFit, Progress, check_enough_rows, fit};
 pub(crate) use pass::ranking::ranks_by;
-pub use pass::settings::{Components, FitSettings, StartKind};
+pub use pass::settings::{Components, FitSettings, RowWeights, StartKind};
 pub(crate) use pass::start::variance_floor;
 pub use pass::start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
 pub use pass::state::{CandidateState, Estimate, Finished, FitState, LearnerState, Structure};
@@ -171,6 +171,20 @@ pub enum LearnError {
         "shards cannot have a half-life: the rows of different shards have no common order, so none is older"
     )]
     ShardsForget,
+    /// A half-life that a few heavy rows exceed.
+    #[error(
+        "the half-life of {half_life} rows counts a row of weight w as w rows, and the rows weigh {weight:.0} on average \
+         (by weight), so that fewer than {least} rows would count: set it to {} or more, or divide the weights by their mean",
+        (*least as f64 * weight * std::f64::consts::LN_2).ceil()
+    )]
+    ShortHalfLife {
+        /// The half-life.
+        half_life: u64,
+        /// The mean weight of the first rows, averaged by weight.
+        weight: f64,
+        /// Rows that have to count.
+        least: u64,
+    },
     /// A setting that a blind start has no use for.
     #[error("a blind start cannot have {what}")]
     BlindStart {

@@ -17,6 +17,27 @@ pub struct RowBlocks {
     weights: Vec<f64>,
     /// See [`RowBlocks::effective_rows`].
     effective: f64,
+    /// The rows' own weights, if they have any.
+    own: Option<Own>,
+}
+
+/// Weights of their own that rows have, besides those of a selection.
+#[derive(Debug, Clone)]
+struct Own {
+    /// See [`RowBlocks::repeats`]; padded to whole blocks.
+    repeats: Vec<f64>,
+    /// What `repeats` has for a row of weight one.
+    of_one: f64,
+    /// See [`RowBlocks::unit`] and [`RowBlocks::repeats_of_prior`].
+    unit: f64,
+    of_prior: f64,
+    /// Whether these are [`RowBlocks::truncated`].
+    is_truncated: bool,
+}
+
+/// [`RowBlocks::repeats_of_prior`], if rows count `mean` times on average.
+fn repeats_of_prior(mean: f64) -> f64 {
+    (1.5 * mean).clamp(1.0, 8.0)
 }
 
 #[derive(Debug, Clone)]
@@ -64,7 +85,7 @@ impl RowBlocks {
     fn with_values(rows: usize, dim: usize, values: Layout) -> Self {
         let mut weights = vec![0.0; rows.div_ceil(BLOCK) * BLOCK];
         weights[..rows].fill(1.0);
-        RowBlocks { dim, rows, values, weights, effective: 1.0 }
+        RowBlocks { dim, rows, values, weights, effective: 1.0, own: None }
     }
 
     /// The same rows, all blocks in memory.
@@ -83,19 +104,77 @@ impl RowBlocks {
     }
 
     /// The rows with these indices and weights, where a smaller weight means that the row says less. They give an estimate the
-    /// accuracy of fewer rows of equal weight. `counts` says how many rows of equal weight each is, if that is not one.
+    /// accuracy of fewer rows of equal weight. `counts` says how many rows each is, if that is not one.
     pub fn weighted(&self, order: &[usize], weights: &[f64], counts: Option<&[f64]>) -> Self {
         let mut rows = self.reordered(order).with_weights(|i| weights[i]);
         let count = |i: usize| counts.map_or(1.0, |counts| counts[i]);
         let squares: f64 = weights.iter().enumerate().map(|(i, weight)| weight * weight / count(i)).sum();
-        let equal = rows.total_weight().powi(2) / squares;
+        let total = rows.total_weight();
+        let equal = total.powi(2) / squares;
         rows.effective = if equal > 0.0 { equal / order.len() as f64 } else { 1.0 };
+        if counts.is_some() && equal > 0.0 {
+            let of_one = equal / total;
+            let repeats: Vec<f64> = rows.weights.iter().map(|weight| of_one * weight).collect();
+            let mean =
+                rows.weights.iter().zip(&repeats).map(|(weight, own)| weight * own).sum::<f64>() / total;
+            let unit = mean.max(1.0);
+            rows.effective /= unit;
+            let of_prior = repeats_of_prior(of_one * total / order.len() as f64);
+            rows.own = Some(Own { repeats, of_one, unit, of_prior, is_truncated: false });
+        }
         rows
     }
 
-    /// The number of rows of equal weight that give an estimate the same accuracy.
+    /// The number of independent rows of equal weight that give an estimate the same accuracy.
     pub fn effective_rows(&self) -> f64 {
         self.rows as f64 * self.effective
+    }
+
+    /// How many times as much as one independent row each row of block `i` counts, if rows have weights of their own. A row that was
+    /// selected for others counts as one of them.
+    pub fn repeats(&self, i: usize) -> Option<&[f64]> {
+        self.own.as_ref().map(|own| &own.repeats[i * BLOCK..(i + 1) * BLOCK])
+    }
+
+    /// How many times as much as one independent row a row counts: the mean over the weight of all rows, at least one. It is one if
+    /// rows have no weights of their own.
+    pub fn unit(&self) -> f64 {
+        self.own.as_ref().map_or(1.0, |own| own.unit)
+    }
+
+    /// A row that counts this often is a row of the usual weight where a prior counts rows. Up to a few repetitions of all rows, a
+    /// row of weight w is w rows.
+    pub fn repeats_of_prior(&self) -> f64 {
+        self.own.as_ref().map_or(1.0, |own| own.of_prior)
+    }
+
+    /// How many times as much as one row a row counts where a prior counts rows: the mean over the weight of all rows, at least one.
+    pub fn prior_unit(&self) -> f64 {
+        (self.unit() / self.repeats_of_prior()).max(1.0)
+    }
+
+    /// The same rows where no weight of its own is more than a few times the mean, if some are. A search for clusters among them
+    /// does not follow a few heavy rows.
+    pub fn truncated(&self) -> Option<Self> {
+        const MOST: f64 = 5.0;
+        let own = self.own.as_ref().filter(|own| !own.is_truncated)?;
+        let rows = || self.weights[..self.rows].iter().zip(&own.repeats);
+        let (total, count) = rows().fold((0.0, 0.0), |(total, count), (weight, repeats)| {
+            (total + weight, count + weight / repeats.max(f64::MIN_POSITIVE))
+        });
+        let most = MOST * total / count;
+        rows().any(|(_, repeats)| *repeats > most).then_some(())?;
+        let mut even = self.clone();
+        let repeats: Vec<f64> = own.repeats.iter().map(|repeats| repeats.min(most)).collect();
+        let factor = |i: usize| repeats[i] / own.repeats[i].max(f64::MIN_POSITIVE);
+        even.weights.iter_mut().enumerate().for_each(|(i, weight)| *weight *= factor(i));
+        let left = even.total_weight();
+        let mean = even.weights.iter().zip(&repeats).map(|(weight, own)| weight * own).sum::<f64>() / left;
+        let unit = mean.max(1.0);
+        even.effective *= left / total * (own.unit / unit);
+        let of_prior = repeats_of_prior(left / count);
+        even.own = Some(Own { repeats, of_one: own.of_one, unit, of_prior, is_truncated: true });
+        Some(even)
     }
 
     /// The weights of the rows of block `i`; 0 for the rows that fill it up.
@@ -125,7 +204,8 @@ impl RowBlocks {
                 }
             }
         }
-        RowBlocks { dim, values: Layout::LaidOut(values), weights: self.weights.clone(), ..*self }
+        let (weights, own) = (self.weights.clone(), self.own.clone());
+        RowBlocks { dim, values: Layout::LaidOut(values), weights, own, ..*self }
     }
 
     /// Whether a value is missing.
@@ -141,9 +221,9 @@ impl RowBlocks {
             values.extend_from_slice(&block);
             change(i, &mut values[from..], filled);
         }
-        let weights = self.weights.clone();
+        let (weights, own) = (self.weights.clone(), self.own.clone());
         let (dim, rows, effective) = (self.dim, self.rows, self.effective);
-        RowBlocks { dim, rows, values: Layout::LaidOut(values), weights, effective }
+        RowBlocks { dim, rows, values: Layout::LaidOut(values), weights, effective, own }
     }
 
     /// Appends rows, with these weights if they have any. `values` has them one after the other, `units` has centre and unit
@@ -156,6 +236,10 @@ impl RowBlocks {
         match weights {
             None => self.weights[before..self.rows].fill(1.0),
             Some(weights) => self.weights[before..self.rows].copy_from_slice(weights),
+        }
+        if let Some(own) = &mut self.own {
+            own.repeats.resize(before, 0.0);
+            own.repeats.extend(self.weights[before..].iter().map(|weight| own.of_one * weight));
         }
         match &mut self.values {
             Layout::LaidOut(laid_out) => {
@@ -182,7 +266,12 @@ impl RowBlocks {
                 RowBlocks::gathered(table.clone(), order.iter().map(|&i| rows[i]).collect())
             }
         };
-        RowBlocks { effective: self.effective, ..rows.with_weights(|i| self.weight(order[i])) }
+        let own = self.own.as_ref().map(|own| {
+            let mut repeats: Vec<f64> = order.iter().map(|&i| own.repeats[i]).collect();
+            repeats.resize(rows.blocks() * BLOCK, 0.0);
+            Own { repeats, ..*own }
+        });
+        RowBlocks { effective: self.effective, own, ..rows.with_weights(|i| self.weight(order[i])) }
     }
 
     /// Every `step`-th row.

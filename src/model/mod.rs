@@ -35,8 +35,8 @@ use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::hash::Fingerprint;
 use crate::learn::{
     ActiveRows, CandidateState, ChangeWatch, DataChanges, Effort, FitState, Health, KComparison,
-    LearnerState, Prequential, PriorStrength, RevisionRecord, RowSample, ScoreRanks, SeenRows, Shard,
-    StartKind, Structure, variance_floor,
+    LearnerState, Prequential, PriorStrength, RevisionRecord, RowSample, RowWeights, ScoreRanks, SeenRows,
+    Shard, StartKind, Structure, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -130,6 +130,11 @@ impl Model {
     /// How many rows the prior of a component's covariance is worth, if the model knows it.
     pub fn prior_rows(&self) -> Option<f64> {
         self.structure().and_then(Structure::latest_prior_rows)
+    }
+
+    /// The weights of the rows that it was learned from, if a row had another than 1.
+    pub fn weights(&self) -> Option<&RowWeights> {
+        self.settings.weights()
     }
 
     /// Parameters of the Python estimator that saved it, where nothing else tells them. A pass that resumes does not keep them.

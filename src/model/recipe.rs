@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::Dequantize;
-use crate::learn::{EmSettings, FitSettings};
+use crate::learn::{EmSettings, FitSettings, RowWeights};
 use crate::linalg::CovarianceType;
 
 /// How a model was made: the settings of what made it.
@@ -20,6 +20,9 @@ pub enum Recipe {
         /// Whether discrete columns have noise of one quantum, and which.
         #[serde(default, skip_serializing_if = "Dequantize::is_off")]
         dequantize: Dequantize,
+        /// The weights of the rows, if a row had another than 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        weights: Option<RowWeights>,
     },
     /// The mixture that synthetic data were drawn from.
     Truth {
@@ -72,6 +75,14 @@ impl Recipe {
         match self {
             Recipe::Online(FitSettings { dequantize, .. }) | Recipe::Em { dequantize, .. } => dequantize,
             Recipe::Truth { .. } => &Dequantize::Off,
+        }
+    }
+
+    /// The weights of the rows, if a row had another than 1.
+    pub(super) fn weights(&self) -> Option<&RowWeights> {
+        match self {
+            Recipe::Online(FitSettings { weights, .. }) | Recipe::Em { weights, .. } => weights.as_ref(),
+            Recipe::Truth { .. } => None,
         }
     }
 

@@ -198,3 +198,78 @@ fn commands_get_weights_if_they_ask_for_them() {
         (lines("train.csv"), lines("test.csv"))
     );
 }
+
+#[test]
+fn a_model_that_was_learned_with_weights_says_so() {
+    let rows = clusters(900, 2, 5);
+    let place = Workplace::new();
+    place.write("rows.csv", &weighted(&rows, |i| ["0.5", "2"][i % 2].into()));
+    place.write("plain.csv", &as_csv(&rows, &["x", "y"]));
+    for algo in ["obmm", "em"] {
+        place.run(&format!("fit --data rows.csv --weight w --algo {algo} --k 2 --out {algo}.json")).success();
+        let said = place.run(&format!("show {algo}.json")).success();
+        assert!(
+            String::from_utf8_lossy(&said.get_output().stdout).contains("with the weights of column 'w'")
+        );
+    }
+    let notes =
+        |line: &str| String::from_utf8_lossy(&place.run(line).success().get_output().stderr).to_string();
+    let words = "the weights of column 'w', and here each row counts once";
+    let option = "(--weight w uses them here, too)";
+    for (line, is_told, has_column) in [
+        ("eval --model obmm.json --data rows.csv", true, true),
+        ("predict --model em.json --data plain.csv --scores scores.csv", true, false),
+        ("eval --model obmm.json --data rows.csv --weight w", false, false),
+        ("fit --data plain.csv --resume obmm.json --out out.json", true, false),
+        ("fit --data rows.csv --weight w --resume obmm.json --out out.json", false, false),
+        ("fit --data rows.csv --drop w --resume obmm.json --out out.json", true, true),
+    ] {
+        let said = notes(line);
+        assert_eq!((said.contains(words), said.contains(option)), (is_told, has_column), "{line}: {said}");
+    }
+    let line = "fit --data rows.csv --resume obmm.json --out out.json";
+    place.refuses(line, 2, &["the weights of column 'w'", "--weight w", "--drop w"]);
+}
+
+#[test]
+fn a_word_in_the_weight_column_has_advice_that_helps() {
+    let rows = clusters(300, 2, 7);
+    let place = Workplace::new();
+    for wrong in ["much", "NaN", ""] {
+        place.write("rows.csv", &weighted(&rows, |i| if i == 41 { wrong.into() } else { "1".into() }));
+        let line = "fit --data rows.csv --weight w --k 2 --out out.json";
+        let said = place.run(line).failure();
+        let said = String::from_utf8_lossy(&said.get_output().stderr).to_string();
+        assert!(said.contains("weight column 'w'") && said.contains("--bad-rows skip"), "{said}");
+        assert!(!said.contains("--bad-cells") && !said.contains("--missing"), "{said}");
+        place.run(&format!("{line} --bad-rows skip")).success();
+    }
+}
+
+#[test]
+fn a_half_life_counts_weights() {
+    let rows = clusters(3000, 2, 7);
+    let place = Workplace::new();
+    place.write("rows.csv", &weighted(&rows, |_| "100".into()));
+    let line = "fit --data rows.csv --weight w --k 3 --out out.json --half-life";
+    place.refuses(&format!("{line} 1000"), 1, &["half-life of 1000", "100", "2080"]);
+    place.run(&format!("{line} 100000")).success();
+}
+
+#[test]
+fn learners_of_a_comparison_do_not_depend_on_the_unit_of_the_weights() {
+    let rows = clusters(400, 2, 5);
+    let place = Workplace::new();
+    let scores = |weight: &str| {
+        place.write("rows.csv", &weighted(&rows, |_| weight.into()));
+        let line = format!("compare --data rows.csv --weight w --k 3 --folds 2 --out {weight} --algos");
+        let result = place.json(&format!("{line} start,oem,obmm,obmm_revised,odmm,obmm_auto,em"));
+        let entries = result["sets"][0]["entries"].as_array().unwrap().clone();
+        entries.iter().map(|entry| entry["score"]["mean"].as_f64().unwrap()).collect::<Vec<f64>>()
+    };
+    let ones = scores("1");
+    for weight in ["100", "100000"] {
+        let found = scores(weight);
+        assert!(ones.iter().zip(&found).all(|(a, b)| (a - b).abs() < 0.05), "{weight}: {found:?}, {ones:?}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Weights of rows: a row of weight `w` counts as `w` rows.
 
 use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
-use gmm_bmm::findings::Health;
+use gmm_bmm::findings::{Finding, Health};
 use gmm_bmm::internals::learn::{LearnerState, Rows};
 use gmm_bmm::internals::linalg::Factor;
 use gmm_bmm::scores::Prequential;
@@ -228,16 +228,16 @@ fn weights_that_no_row_can_have_are_refused_with_their_row() {
 #[test]
 fn extreme_weights_give_a_finite_mixture() {
     let rows = clusters(3000, 3, 7);
-    for settings in all_settings() {
+    for mut settings in all_settings() {
         for scale in [1e-12, 1e9] {
+            // A half-life counts weights.
+            settings.half_life = settings.half_life.map(|_| if scale > 1.0 { 300_000_000_000 } else { 300 });
             let weights = weights(3000, 4, |rng| scale * rng.random_range(0.1..5.0));
             let mut pass = OnlineFit::new(3, settings.clone()).unwrap();
             pass.observe_weighted(rows.view(), Some(&weights)).unwrap();
             let mixture = pass.mixture().unwrap();
             let level = mean_log_density(&mixture, &rows);
-            // With a half-life, a row of weight 1e9 is all that counts.
-            let counts = settings.half_life.is_none() || scale < 1.0;
-            assert!(level.is_finite() && (level > -20.0 || !counts), "{scale} {settings:?}: {level}");
+            assert!(level > -20.0, "{scale} {settings:?}: {level}");
             crate::sound::assert_sound(&pass.state().unwrap(), "weights");
         }
     }
@@ -252,4 +252,111 @@ fn one_heavy_row_among_others_does_no_harm() {
     pass.observe_weighted(rows.view(), Some(&weights)).unwrap();
     let mixture = pass.mixture().unwrap();
     assert!(mixture.score_samples(rows.view()).unwrap().iter().all(|level| level.is_finite()));
+}
+
+/// Four clusters with the same distances between them.
+fn four(rows: usize, dim: usize, seed: u64) -> Array2<f64> {
+    let mut data = normals(rows, dim, seed);
+    for (i, mut row) in data.outer_iter_mut().enumerate() {
+        row[0] += 9.0 * (i % 4 / 2) as f64;
+        row[1] += 9.0 * (i % 2) as f64;
+    }
+    data
+}
+
+#[test]
+fn equal_weights_of_any_size_leave_the_number_of_components_as_it_is() {
+    for (dim, scale) in [(2, 100.0), (5, 1000.0), (2, 1e9)] {
+        let (rows, held_out) = (four(3000, dim, 1), four(4000, dim, 2));
+        for settings in [FitSettings::learned_k(1..=50), FitSettings::learned_k(1..=50).start_rows(1000)] {
+            let level = |weights: Option<&[f64]>| {
+                let mut pass = OnlineFit::new(dim, settings.clone()).unwrap();
+                pass.observe_weighted(rows.view(), weights).unwrap();
+                let mixture = pass.mixture().unwrap();
+                (mixture.k(), mean_log_density(&mixture, &held_out))
+            };
+            let ((k, plain), (weighted_k, weighted)) = (level(None), level(Some(&[scale; 3000])));
+            assert_eq!((k, weighted_k), (4, 4), "{dim} columns, weights of {scale}");
+            assert!(
+                (plain - weighted).abs() < 0.005,
+                "{dim} columns, weights of {scale}: {plain} {weighted}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_component_follows_a_few_heavy_rows() {
+    for (dim, seed) in [(2, 1), (5, 2), (5, 3)] {
+        let (rows, held_out) = (four(4000, dim, seed), four(4000, dim, seed + 10));
+        let heavy = rand_distr::LogNormal::new(0.0, 2.0).unwrap();
+        let some = weights(4000, seed, |rng| rand_distr::Distribution::sample(&heavy, rng));
+        for settings in [FitSettings::obmm(4), FitSettings::learned_k(1..=50)] {
+            let mut pass = OnlineFit::new(dim, settings).unwrap();
+            pass.observe_weighted(rows.view(), Some(&some)).unwrap();
+            let mixture = pass.mixture().unwrap();
+            let least = mixture.weights().iter().copied().fold(1.0, f64::min);
+            assert!(mixture.k() == 4 && least > 0.1, "{dim} columns, seed {seed}: {:?}", mixture.weights());
+            let best = -0.5 * dim as f64 * (1.0 + (2.0 * std::f64::consts::PI).ln()) - 4_f64.ln();
+            let level = mean_log_density(&mixture, &held_out);
+            assert!(level > best - 0.4, "{dim} columns, seed {seed}: {level}, best {best}");
+        }
+    }
+}
+
+#[test]
+fn a_half_life_that_a_few_heavy_rows_exceed_is_refused() {
+    let rows = clusters(3000, 2, 7);
+    let learned = |half_life, weight| {
+        let settings = FitSettings::obmm(3).start_rows(500).half_life(half_life);
+        let mut pass = OnlineFit::new(2, settings).unwrap();
+        pass.observe_weighted(rows.view(), Some(&[weight; 3000]))
+    };
+    assert!(matches!(
+        learned(1000, 100.0),
+        Err(LearnError::ShortHalfLife { half_life: 1000, least: 30, .. })
+    ));
+    for (half_life, weight) in [(100_000, 100.0), (1000, 2.0), (1000, 0.1), (10, 2.0)] {
+        assert_eq!(learned(half_life, weight), Ok(()), "{half_life} {weight}");
+    }
+}
+
+#[test]
+fn changes_have_the_row_of_the_stream() {
+    let mut rows = normals(60_000, 2, 3);
+    rows.slice_mut(s![40_000.., ..]).mapv_inplace(|value| value + 1.0);
+    let weights: Vec<f64> = (0..60_000).map(|i| f64::from(u8::from(i % 3 > 0))).collect();
+    for batch in [60_000, 777] {
+        let mut pass = OnlineFit::new(2, FitSettings::obmm(1)).unwrap();
+        for (rows, weights) in rows.axis_chunks_iter(Axis(0), batch).zip(weights.chunks(batch)) {
+            pass.observe_weighted(rows, Some(weights)).unwrap();
+        }
+        let row = pass.findings().into_iter().find_map(|finding| match finding {
+            Finding::DataChange { row, .. } => Some(row),
+            _ => None,
+        });
+        assert!(row.is_some_and(|row| row.abs_diff(40_000) <= 1500), "{row:?}");
+    }
+}
+
+#[test]
+fn a_model_remembers_that_rows_had_weights() {
+    let rows = clusters(600, 2, 7);
+    for (weight, column, known) in
+        [(2.0, Some("w"), true), (2.0, None, true), (1.0, Some("w"), false), (0.0, Some("w"), false)]
+    {
+        let mut weights = [1.0; 600];
+        weights[400] = weight;
+        let mut pass = OnlineFit::new(2, FitSettings::obmm(2).start_rows(200)).unwrap();
+        pass.set_weight_column(column.map(String::from));
+        pass.observe_weighted(rows.view(), Some(&weights)).unwrap();
+        let mut file = Vec::new();
+        pass.to_model().unwrap().write(&mut file).unwrap();
+        let model = Model::read(file.as_slice()).unwrap();
+        assert_eq!(model.weights().map(|weights| weights.column.as_deref()), known.then_some(column));
+        assert_eq!(String::from_utf8_lossy(&file).contains("\"weights\": {"), known);
+        let mut resumed = model.resume().unwrap();
+        resumed.observe(rows.view()).unwrap();
+        assert_eq!(resumed.settings().weights.is_some(), known);
+    }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -213,8 +214,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A row of weight ``w`` counts as ``w`` rows, and one of weight 0 as if it were not there. Ten times the weights mean ten times
-            as many rows: the prior counts for less, and with ``n_components='auto'`` there may be more components. Weights that
-            only compare rows should have a mean of about 1.
+            as many rows, so the prior counts for less. Weights that only compare rows should have a mean of about 1.
 
         Returns
         -------
@@ -271,6 +271,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self._refuse_changes()
         X = X if is_plain(self, X) else self._rows(X)
         told = len(self.history_) if self.verbose else 0
+        if sample_weight is None and self._fit.weighted:
+            warnings.warn("earlier rows had a sample_weight, and each of these rows counts once", UserWarning, stacklevel=2)
         self._learn(self._fit, X, as_weights(sample_weight, X))
         self._tell(told)
         return self

@@ -9,8 +9,9 @@ use crate::cli::usage;
 use crate::data::{Block, Dequantize};
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Components, EmFit, EmSettings, KComparison, WeightedRows, check_enough_rows, find_column_faults,
-    find_numbering, find_odd_values, fit_em, fit_em_learning_k, judge_row_count, name_column_faults,
+    Components, EmFit, EmSettings, KComparison, RowWeights, WeightedRows, check_enough_rows,
+    find_column_faults, find_numbering, find_odd_values, fit_em, fit_em_learning_k, judge_row_count,
+    name_column_faults,
 };
 use crate::model::{Model, Recipe};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -46,7 +47,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     settings.effort = args.revisions.effort.unwrap_or(settings.effort);
     settings.covariance = args.covariance;
     let weighted = WeightedRows { rows: block.view(), weights: block.weights() };
-    let weight = block.weights().map_or(block.rows() as f64, |weights| weights.iter().sum());
+    let effective = weighted.effective_rows();
     let fits = match &components {
         Components::Given(ks) => {
             let fit = |&k: &usize| fit_em(weighted, k, args.seed, &settings);
@@ -56,7 +57,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
             vec![fit_em_learning_k(weighted, least..=most, args.seed, &settings)?]
         }
     };
-    let score = |fit: EmFit| (fit.less_bic_price(weight), fit.mixture);
+    let score = |fit: EmFit| (fit.less_bic_price(effective), fit.mixture);
     let mut fits: Vec<(f64, GaussianMixture)> = fits.into_iter().map(score).collect();
     let best = (0..fits.len()).fold(0, |best, i| if fits[i].0 > fits[best].0 { i } else { best });
     let batches = batch_sums(&fits, &block);
@@ -66,7 +67,12 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let mixtures = fits.into_iter().map(|(_, mixture)| mixture).collect();
     let summaries: Vec<ColumnSummary> =
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
-    let recipe = Recipe::Em { settings, seed: args.seed, dequantize };
+    let are_weights = |weights: &[f64]| weights.iter().any(|weight| ![0.0, 1.0].contains(weight));
+    let mut weights = block.weights().filter(|weights| are_weights(weights)).map(|_| RowWeights::default());
+    if let Some(weights) = &mut weights {
+        weights.column = rows.weight_column().map(str::to_string);
+    }
+    let recipe = Recipe::Em { settings, seed: args.seed, dequantize, weights };
     let model = Model::from_mixtures(mixtures, recipe, &columns, &summaries)
         .with_ranks_of(block.view(), block.weights());
     let mut result =

@@ -114,7 +114,8 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
 fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> {
     // The start has decided on the columns of one, and not yet on those of the other.
     let is_on = |settings: &FitSettings| settings.dequantize.is_on();
-    let same_columns = FitSettings { dequantize: asked.dequantize.clone(), ..saved.clone() };
+    let (dequantize, weights) = (asked.dequantize.clone(), asked.weights.clone());
+    let same_columns = FitSettings { dequantize, weights, ..saved.clone() };
     let differ = [
         (is_on(saved) != is_on(asked), "another --dequantize"),
         (saved.components != asked.components, "another --k"),

@@ -128,9 +128,10 @@ pub(super) fn begin<'a>(
     console: &Console,
 ) -> anyhow::Result<(ShardInput, Part<'a>)> {
     let rows = args.data.open_shard(&dealt, 0, args.seed, console)?;
-    let columns = rows.columns().clone();
+    let (columns, weights) = (rows.columns().clone(), rows.weight_column().map(str::to_string));
     console.tell(settings.check_size(columns.len()).map_err(usage_error)?);
     let mut warm = WarmUp::new(columns, settings)?;
+    warm.pass().set_weight_column(weights);
     let mut reader = Reader { ahead: Prefetch::start(rows, u64::MAX), bytes: 0, watch };
     let mut learning = Duration::ZERO;
     let mut rest = None;

@@ -131,6 +131,20 @@ pub enum Finding {
         /// The K.
         k: usize,
     },
+    /// The weights are so uneven that the rows say as much as much fewer rows of equal weight.
+    UnevenWeights {
+        /// Rows learned.
+        rows: u64,
+        /// Rows of equal weight that say as much.
+        effective: u64,
+    },
+    /// The weights are so small that the rows count as much fewer rows.
+    SmallWeights {
+        /// Rows learned.
+        rows: u64,
+        /// Their total weight.
+        total: f64,
+    },
     /// One K of several was chosen by the scores of few rows.
     FewRowsScored {
         /// Rows scored.
@@ -219,7 +233,8 @@ impl Finding {
             Finding::DampedComponents { .. } => vec![Remedy::FewerShards, Remedy::LongerWarmUp],
             Finding::EmptyShards { .. } => vec![Remedy::FewerShards],
             Finding::LargeStart { .. } => vec![Remedy::ChooseColumns, Remedy::FewerStartRows],
-            Finding::LiteralStepsKept { .. } => Vec::new(),
+            Finding::SmallWeights { .. } => vec![Remedy::ScaleWeights],
+            Finding::UnevenWeights { .. } | Finding::LiteralStepsKept { .. } => Vec::new(),
         }
     }
 }
@@ -330,6 +345,16 @@ impl fmt::Display for Finding {
                     "K = {k} is the largest that was allowed, so a larger K may describe the data better"
                 )
             }
+            Finding::UnevenWeights { rows, effective } => write!(
+                f,
+                "the weights are so uneven that the {} say only as much as about {effective} of equal weight",
+                count(*rows, "row")
+            ),
+            Finding::SmallWeights { rows, total } => write!(
+                f,
+                "the weights of the {} sum up to {total:.2}, so they count as few rows, and the model knows little",
+                count(*rows, "row")
+            ),
             Finding::FewRowsScored { rows } => {
                 write!(
                     f,

@@ -9,3 +9,4 @@ pub(in crate::learn) mod seen;
 pub(in crate::learn) mod start_shift;
 pub(in crate::learn) mod surprise;
 pub(in crate::learn) mod today;
+pub(in crate::learn) mod weights;

@@ -53,7 +53,7 @@ pub fn blind_start<'a>(
     let components = means.outer_iter().map(component).collect();
     let mixture =
         GaussianMixture::new(vec![1.0 / k as f64; k], components).expect("one weight for each component");
-    let prior = Some(prior_with_means(&mixture, supposed.mean_rows));
+    let prior = Some(prior_with_means(&mixture, supposed.mean_rows, single.unit));
     Ok(Start { mixture, prior, ..single })
 }
 

@@ -6,6 +6,7 @@ use crate::dist::GaussianMixture;
 use crate::learn::monitor::changes::{ChangeWatch, DataChanges};
 use crate::learn::monitor::today::{RunScores, Today};
 use crate::learn::pass::novelty_level::novelty_level;
+use crate::learn::pass::places::Places;
 use crate::learn::pass::ranking::{MIN_RANKED, RankedScore, gain_of_newest, ranks_of_kept, whole_scores};
 use crate::learn::rows::RowBuffer;
 use crate::learn::rules::forgetting::Forgetting;
@@ -133,7 +134,7 @@ impl Candidate {
         floor: &[f64],
         rows: u64,
     ) -> Result<(), LearnError> {
-        self.watch(rows, false);
+        self.watch(rows, false, &Places::default());
         let mut state = self.learner.state();
         if let Some(half_life) = settings.half_life {
             state.bound_rows(Forgetting::new(half_life));
@@ -180,8 +181,8 @@ impl Candidate {
         &self.structure.schedule
     }
 
-    /// Lets the schedule count the rows since the last call, if it does. `ends` closes a batch.
-    pub fn watch(&mut self, rows: u64, ends: bool) {
+    /// Lets the schedule count the rows since the last call, if it does. `ends` closes a batch. `places` has rows of the stream.
+    pub fn watch(&mut self, rows: u64, ends: bool, places: &Places) {
         if let Some(surprise) = self.learner.surprise() {
             self.structure.schedule.add_distances(surprise.since(self.surprise));
             self.surprise = surprise;
@@ -194,7 +195,7 @@ impl Candidate {
             activity.end_batch(rows, self.structure.identifiers.all());
         }
         if let Some(changes) = self.structure.changes.as_mut().filter(|_| ends) {
-            changes.end_batch(rows, || self.learner.estimate());
+            changes.end_batch(rows, places, || self.learner.estimate());
         }
         if !self.schedule().watches() {
             return;
@@ -336,8 +337,7 @@ impl Candidate {
                 (Estimate::of(copy.state()), copy.health().since(before) + health)
             }
         };
-        let ranks = self.closing_ranks(&estimate.mixture(), kept, closing.as_ref());
-        let ranks = Some(ranks);
+        let ranks = Some(self.closing_ranks(&estimate.mixture(), kept, closing.as_ref()));
         Ok(Some(Finished { estimate, identifiers, prior_rows, health, closing, ranks }))
     }
 }

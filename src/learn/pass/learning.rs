@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use rayon::prelude::*;
 
 use crate::learn::pass::candidate::Candidate;
+use crate::learn::pass::places::Places;
 use crate::learn::pass::ranking::whole_scores;
 use crate::learn::rows::RowBuffer;
 use crate::learn::rules::forgetting::Forgetting;
@@ -14,7 +15,7 @@ use crate::learn::structure::{
 };
 use crate::learn::{
     Algorithm, BlindPrior, CandidateState, ChangeWatch, Finished, FitSettings, Health, LearnError,
-    Prequential, Rows, StartKind, Structure, blind_start,
+    Prequential, Rows, StartKind, Structure, WeightedRows, blind_start,
 };
 use crate::linalg::{CovarianceType, MAX_EXACT, Table, has_gaps};
 use crate::stats::BatchSums;
@@ -35,17 +36,18 @@ pub(in crate::learn) struct Learning {
 pub(in crate::learn) fn begin(
     settings: &FitSettings,
     buffer: Rows,
-    limits: Limits,
-    closing: bool,
+    places: &Places,
+    (limits, closing): (Limits, bool),
     stop: &AtomicBool,
 ) -> Result<Option<Learning>, LearnError> {
     let (first, rest) = settings.split(buffer);
+    settings.check_half_life(first.weights().unwrap_or_default())?;
     let begun = match settings.start {
         StartKind::Fitted => begin_fitted(settings, first, limits, closing, stop)?,
         StartKind::Blind => Some(begin_blind(settings, first)?),
     };
     let Some(mut learning) = begun else { return Ok(None) };
-    learning.take(rest, first.count() as u64);
+    learning.take(rest, first.count() as u64, places);
     Ok(Some(learning))
 }
 
@@ -56,7 +58,8 @@ fn begin_blind(settings: &FitSettings, first: Rows) -> Result<Learning, LearnErr
     let begin = |size: Size| {
         let (Size::Given(k) | Size::Learned { least: k, .. }) = size;
         let rows = rows_of(first.values(), first.dim());
-        let start = blind_start(rows, k, settings.seed, (BlindPrior::default(), settings.covariance))?;
+        let weighted = WeightedRows { rows, weights: first.weights() };
+        let start = blind_start(weighted, k, settings.seed, (BlindPrior::default(), settings.covariance))?;
         let state = settings.algorithm.begin(&start);
         let mut learner =
             settings.learner(&settings.algorithm, state, start.floor.clone(), Health::default())?;
@@ -184,6 +187,7 @@ impl Learning {
 
     /// Changes the half-life after `rows` rows.
     pub fn set_half_life(&mut self, settings: &FitSettings, rows: u64) -> Result<(), LearnError> {
+        settings.check_half_life(self.kept.own_weights_of_reservoir().unwrap_or_default())?;
         self.kept.set_half_life(settings.half_life, self.floor.len());
         let change = |own: &mut Candidate| own.set_half_life(settings, &self.floor, rows);
         self.candidates.iter_mut().try_for_each(change)
@@ -196,8 +200,8 @@ impl Learning {
         if watches { BATCH - rows % BATCH } else { u64::MAX }
     }
 
-    /// Routes and learns rows that follow `before` others.
-    pub fn take(&mut self, mut left: Rows, before: u64) {
+    /// Routes and learns rows that follow `before` others. `places` has where they are in the stream.
+    pub fn take(&mut self, mut left: Rows, before: u64, places: &Places) {
         let mut rows = before;
         while !left.is_empty() {
             let most = usize::try_from(self.rows_until_watched(rows)).unwrap_or(usize::MAX);
@@ -209,7 +213,7 @@ impl Learning {
             self.learn(staged.rows(now.dim()));
             self.staged = staged;
             for candidate in &mut self.candidates {
-                candidate.watch(rows, rows.is_multiple_of(BATCH));
+                candidate.watch(rows, rows.is_multiple_of(BATCH), places);
             }
             left = rest;
         }

@@ -8,6 +8,7 @@ pub(in crate::learn) mod k_comparison;
 pub(in crate::learn) mod learning;
 pub(in crate::learn) mod novelty_level;
 pub(in crate::learn) mod online_fit;
+pub(in crate::learn) mod places;
 pub(in crate::learn) mod ranking;
 pub(in crate::learn) mod settings;
 pub(in crate::learn) mod start;

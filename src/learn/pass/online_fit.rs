@@ -23,8 +23,10 @@ use crate::learn::monitor::column_faults::{ColumnFault, find_column_faults, tame
 use crate::learn::monitor::recognise::Recognition;
 use crate::learn::monitor::seen::SeenWatch;
 use crate::learn::monitor::start_shift::{ColumnShift, find_shifts};
+use crate::learn::monitor::weights::WeightSums;
 use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::learning::{Learning, begin};
+use crate::learn::pass::places::Places;
 use crate::learn::rows::RowBuffer;
 use crate::learn::structure::{KeptRows, rows_of};
 use crate::learn::{
@@ -126,6 +128,12 @@ pub struct OnlineFit {
     start_summaries: Vec<ColumnSummary>,
     /// Rows without any value or without weight, which were ignored.
     empty_rows: u64,
+    /// Where these were in the stream of this run.
+    places: Places,
+    /// The column that weights come from.
+    weight_column: Option<String>,
+    /// The weights of this run.
+    weights: WeightSums,
     recognition: Recognition,
     seen: SeenWatch,
     stage: Stage,
@@ -189,6 +197,9 @@ impl OnlineFit {
             resumed_from: Vec::new(),
             start_summaries: Vec::new(),
             empty_rows: 0,
+            places: Places::default(),
+            weight_column: None,
+            weights: WeightSums::default(),
             stage: Stage::Buffering(RowBuffer::default()),
             noisy: Vec::new(),
             finished_pass: None,
@@ -241,6 +252,9 @@ impl OnlineFit {
             first_findings: Vec::new(),
             start_summaries: Vec::new(),
             empty_rows: 0,
+            places: Places::default(),
+            weight_column: None,
+            weights: WeightSums::default(),
             stage,
             noisy: Vec::new(),
             finished_pass: None,
@@ -394,7 +408,7 @@ impl OnlineFit {
         } else {
             self.settings.effort.limits()
         };
-        let Some(learning) = begin(&self.settings, buffer, limits, closing, stop)? else {
+        let Some(learning) = begin(&self.settings, buffer, &self.places, (limits, closing), stop)? else {
             return Ok(false);
         };
         (self.faults, self.start_summaries) = (faults, start_summaries);

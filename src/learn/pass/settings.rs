@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::Dequantize;
 use crate::learn::Rows;
 use crate::learn::pass::start::start_rows_of;
+use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::structure::{Limits, PriceOfK, PriorStrength, Size, default_kept_rows};
 use crate::learn::{
     Algorithm, Effort, Health, LearnError, LearnerState, Moments, ObmmSettings, OdmmSettings, OemSettings,
@@ -150,6 +151,15 @@ impl StartKind {
     }
 }
 
+/// The weights of the rows that a model has learned.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RowWeights {
+    /// The column that has them, if they come from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+}
+
 /// Settings of a pass.
 ///
 /// ```
@@ -195,6 +205,9 @@ pub struct FitSettings {
     /// Whether discrete columns get noise of one quantum. The rows of the start decide which they are.
     #[serde(default, skip_serializing_if = "Dequantize::is_off")]
     pub dequantize: Dequantize,
+    /// The weights of the rows, once a row has had another weight than 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<RowWeights>,
     /// Whether values may be missing. A missing value is NaN. It is not part of a model file: a resumed pass allows gaps if it
     /// has met some, and [`OnlineFit::allow_gaps`](crate::learn::OnlineFit::allow_gaps) changes that.
     #[serde(skip)]
@@ -219,6 +232,7 @@ impl FitSettings {
             covariance: CovarianceType::Full,
             prior_strength: PriorStrength::Auto,
             dequantize: Dequantize::Off,
+            weights: None,
             gaps: false,
             unwatched: false,
         }
@@ -390,6 +404,21 @@ impl FitSettings {
             Some((_, what)) => Err(LearnError::BlindStart { what }),
             None => Ok(()),
         }
+    }
+
+    /// An error if rows with these weights are so heavy that the half-life leaves too few of them for the components.
+    pub(in crate::learn) fn check_half_life(&self, weights: &[f64]) -> Result<(), LearnError> {
+        const ROWS_PER_COMPONENT: u64 = 10;
+        let Some(half_life) = self.half_life else { return Ok(()) };
+        let (total, squares) =
+            weights.iter().fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
+        let least = ROWS_PER_COMPONENT * self.components.largest_at_start() as u64;
+        let (weight, counted) = (squares / total, Forgetting::new(half_life).most_rows());
+        // A half-life that is short for rows of weight 1 is meant.
+        if weight > 1.0 && counted >= least as f64 && counted < least as f64 * weight {
+            return Err(LearnError::ShortHalfLife { half_life, weight, least });
+        }
+        Ok(())
     }
 
     /// Rows that the start is fitted to.

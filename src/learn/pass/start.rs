@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::dist::{GaussianMixture, Posterior};
 use crate::learn::structure::{Effort, Finder, PriorStrength, RIDGE, Size};
-use crate::learn::{LearnError, WeightedRows, prior_around};
+use crate::learn::{LearnError, WeightedRows, prior_strength, prior_with_means};
 use crate::linalg::{CovarianceType, MAX_EXACT};
 use crate::stats::ColumnSummary;
 
@@ -25,6 +25,8 @@ pub struct Start {
     pub mixture: GaussianMixture,
     /// The prior that was learned with it, if there is one.
     pub prior: Option<Posterior>,
+    /// The weight that says as much as one independent row: one without weights, and about the usual weight where that is larger.
+    pub unit: f64,
     /// Least variance of each column given the columns before it.
     pub floor: Vec<f64>,
     /// Rows it was fitted to.
@@ -36,7 +38,8 @@ pub struct Start {
 impl Start {
     /// The prior that Bayesian learners begin from.
     pub(in crate::learn) fn prior(&self) -> Posterior {
-        self.prior.clone().unwrap_or_else(|| prior_around(&self.mixture))
+        let around = || prior_with_means(&self.mixture, prior_strength(self.mixture.dim()) / 2.0, self.unit);
+        self.prior.clone().unwrap_or_else(around)
     }
 }
 
@@ -76,7 +79,8 @@ pub fn fit_start<'a>(rows: impl Into<WeightedRows<'a>>, k: usize, seed: u64) -> 
     let floor = rows.columns().iter().map(variance_floor).collect();
     let count = rows.rows();
     let weight = weighted.weights.map_or(count as f64, |weights| weights.iter().sum());
-    Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: count as u64, weight })
+    let (mixture, unit) = (rows.unscale(&found), rows.blocks.prior_unit());
+    Ok(Start { mixture, prior: None, unit, floor, rows: count as u64, weight })
 }
 
 /// Estimates the minutes that a start takes on one core, within a factor of three, if it takes long. Then both searches

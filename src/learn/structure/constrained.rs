@@ -56,7 +56,7 @@ fn learned_rows(parts: &Parts) -> f64 {
     let spectrum = |(_, part): (usize, &Part)| {
         let own = variances(parts, &part.squares, part.count);
         let relative = own.iter().zip(&pooled).map(|(own, pooled)| own / pooled).collect();
-        (values * part.count * parts.information, relative)
+        (values * part.count * parts.information / part.spread, relative)
     };
     let spectra: Vec<(f64, Vec<f64>)> = parts.filled().map(spectrum).collect();
     let evidence = |strength: f64| -> f64 {
@@ -116,12 +116,13 @@ pub(super) fn maximise_constrained(
         gaussian_with_ridge(vec![0.0; centre.len()], covariance, ridge).covariance().clone()
     });
     let component = |(part, old): (Part, &Gaussian)| {
-        let Part { count, mean, squares, .. } = part;
+        let Part { count, spread, mean, squares, .. } = part;
         let factor = match &shared {
             Some(shared) => shared.clone(),
             None => {
                 let squares = if count < EMPTY { old.covariance().diagonal() } else { squares };
                 let count = if count < EMPTY { 1.0 } else { count };
+                let rows = rows * spread;
                 let terms = squares.iter().zip(&centre);
                 let variances =
                     terms.map(|(square, centre)| (square + rows * centre) / (count + rows) + ridge);
@@ -278,6 +279,8 @@ mod tests {
                 .iter()
                 .map(|own| Part {
                     count: 200.0,
+                    spread: 1.0,
+                    cost: 1.0,
                     mean: vec![0.0; 3],
                     squares: own.iter().map(|value| 200.0 * value).collect(),
                     scatter: Array2::zeros((0, 0)),
@@ -285,6 +288,8 @@ mod tests {
                 .collect(),
             shared: None,
             information: 1.0,
+            unit: 1.0,
+            prior_unit: 1.0,
             kind,
         };
         let alike = [[1.0, 4.0, 9.0], [1.05, 3.9, 9.1], [0.95, 4.1, 8.8], [1.0, 4.0, 9.0]];

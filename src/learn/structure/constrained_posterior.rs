@@ -7,23 +7,30 @@ use super::m_step::Part;
 use super::posterior::{Learned, MIN_ROWS};
 use crate::dist::{Gaussian, NormalWishart, Posterior};
 use crate::learn::Health;
-use crate::learn::rules::prior::{prior_around, prior_strength};
+use crate::learn::rules::prior::prior_strength;
 use crate::linalg::{CovarianceType, Factor};
 
 impl Learned<'_> {
     /// [`Learned::prior`] for these covariances.
     pub(super) fn constrained_prior(&self) -> Posterior {
         let (kind, dim, centre) = (self.parts.kind, self.mixture.dim(), centre(self.parts));
-        let (rows, counted) = (self.rows(), self.counted());
-        let (of_centre, of_own) = (rows.min(counted), (counted - rows).max(0.0));
-        let (nu, kappa) = (kind.beyond_rows(dim) + counted, prior_strength(dim) / 2.0);
+        let parts = |spread: f64| {
+            let (rows, counted) = (self.rows(spread), self.counted(spread));
+            (rows.min(counted), (counted - rows).max(0.0), counted)
+        };
         let shared = (kind == CovarianceType::Tied).then(|| {
             let own = self.mixture.components()[0].covariance();
+            let (of_centre, of_own, counted) = parts(1.0);
             let mut sum = own.matrix() * of_own;
             sum.diag_mut().iter_mut().zip(&centre).for_each(|(to, value)| *to += of_centre * value);
             self.in_units(Factor::from_matrix(sum.view()).unwrap_or_else(|_| own.times(counted)))
         });
-        let component = |gaussian: &Gaussian| {
+        let component = |(part, gaussian): (&Part, &Gaussian)| {
+            // A tied covariance has one prior.
+            let spread = if shared.is_some() { 1.0 } else { part.spread };
+            let (of_centre, of_own, counted) = parts(spread);
+            let kappa = prior_strength(dim) / 2.0 * self.parts.prior_unit * spread;
+            let nu = kind.beyond_rows(dim) + counted;
             let psi = shared.clone().unwrap_or_else(|| {
                 let own = gaussian.covariance().diagonal();
                 let sums = own.iter().zip(&centre).map(|(own, centre)| of_centre * centre + of_own * own);
@@ -31,8 +38,8 @@ impl Learned<'_> {
             });
             NormalWishart::new(self.unscaled(gaussian.mean()), kappa, nu, psi).expect("nu is above its least")
         };
-        let components = self.mixture.components().iter().map(component).collect();
-        Posterior::new(prior_around(self.mixture).weights().clone(), components)
+        let parts = self.parts.parts.iter().zip(self.mixture.components());
+        Posterior::new(self.prior_of_weights(), parts.map(component).collect())
             .expect("one component for each weight")
     }
 
@@ -66,7 +73,8 @@ impl Learned<'_> {
         prior: &NormalWishart,
         health: &mut Health,
     ) -> (Factor, f64) {
-        let (count, counted, rows) = (part.count, self.counted(), self.rows().max(self.counted()));
+        let (count, counted) = (part.count, self.counted(part.spread));
+        let rows = self.rows(part.spread).max(counted);
         let nu = prior.nu() + count;
         let weight = prior.kappa() * count / (prior.kappa() + count);
         let before = prior.psi().diagonal();
@@ -88,7 +96,8 @@ impl Learned<'_> {
         prior: &Posterior,
         health: &mut Health,
     ) -> (Factor, f64) {
-        let (counted, rows) = (self.counted(), self.rows().max(self.counted()));
+        let counted = self.counted(1.0);
+        let rows = self.rows(1.0).max(counted);
         let own = &prior.components()[0];
         let count: f64 = self.parts.filled().map(|(_, part)| part.count).sum();
         let mut before = own.psi().clone();

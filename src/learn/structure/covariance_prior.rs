@@ -70,7 +70,7 @@ impl Strength {
                     if let Some(inverse) = &inverse {
                         scaled = inverse.dot(&scaled).dot(&inverse.t());
                     }
-                    (part.count * parts.information, symmetric_eigenvalues(scaled))
+                    (parts.rows_of(part), symmetric_eigenvalues(scaled))
                 };
                 let filled: Vec<(usize, &Part)> = parts.filled().collect();
                 let spectra: Vec<(f64, Vec<f64>)> = filled.into_par_iter().map(spectrum).collect();
@@ -190,7 +190,7 @@ impl Centres {
             pooled.iter_mut().zip(logs(part)).for_each(|(to, log)| *to += share * log);
         }
         let of_part = |part: &Part| {
-            let own = part.count * parts.information;
+            let own = parts.rows_of(part);
             let own = own / (own + SCALE_ROWS);
             let logs = if part.count < EMPTY { pooled.clone() } else { logs(part) };
             let shrunk = logs.iter().zip(&pooled).map(|(log, pooled)| own * log + (1.0 - own) * pooled);
@@ -262,18 +262,18 @@ impl Part {
 }
 
 /// What the log-evidence of the mixture is below its log-likelihood, for each row: the price of its parameters. The likelihood
-/// at the estimated parameters is replaced by its mean over their priors.
+/// at the estimated parameters is replaced by its mean over their priors. Rows of all components count alike.
 pub(super) fn evidence_price(parts: &Parts, mixture: &GaussianMixture, strength: Strength) -> f64 {
-    let (dim, all) = (parts.dim(), parts.rows());
+    // A prior may count a row as several, and the evidence does not.
+    let information = parts.information * (parts.prior_unit / parts.unit);
+    let (dim, all) = (parts.dim(), parts.rows() * (parts.prior_unit / parts.unit));
     let centres = Centres::new(parts, strength.shared);
     let shared_log_det = centres.lower().map_or(0.0, |lower| lower.log_det());
     let mean: Vec<f64> = (0..dim)
-        .map(|l| {
-            parts.filled().map(|(_, part)| part.count * parts.information * part.mean[l]).sum::<f64>() / all
-        })
+        .map(|l| parts.filled().map(|(_, part)| part.count * information * part.mean[l]).sum::<f64>() / all)
         .collect();
     let of_part = |(j, part): (usize, &Part)| -> (f64, f64) {
-        let count = part.count * parts.information;
+        let count = part.count * information;
         let old = &mixture.components()[j];
         let (trace, away) = relative_spread(part, old, &mean);
         let fitted = count * mixture.weights()[j].ln()
@@ -281,7 +281,7 @@ pub(super) fn evidence_price(parts: &Parts, mixture: &GaussianMixture, strength:
         let own_log_det = 2.0 * centres.deviations[j].iter().map(|deviation| deviation.ln()).sum::<f64>();
         let before = dim as f64 * strength.rows.ln() + own_log_det + shared_log_det;
         let mut after = centres.matrix(j) * strength.rows;
-        after.scaled_add(parts.information, &part.scatter);
+        after.scaled_add(information, &part.scatter);
         after.diag_mut().iter_mut().for_each(|value| *value += MIN_VARIANCE * count);
         let after = Factor::from_matrix(after.view()).map_or(f64::INFINITY, |factor| factor.log_det());
         let averaged = covariance_evidence(strength.rows, count, before, after, dim)
@@ -295,7 +295,7 @@ pub(super) fn evidence_price(parts: &Parts, mixture: &GaussianMixture, strength:
     // The means have a prior around the mean of all rows. How wide it is follows from the means.
     let away: f64 = found.iter().map(|(_, away)| away).sum();
     let kappa = (dim as f64 * k / away).min(1.0);
-    let of_mean = |&(_, part): &(usize, &Part)| (1.0 + part.count * parts.information / kappa).ln();
+    let of_mean = |&(_, part): &(usize, &Part)| (1.0 + part.count * information / kappa).ln();
     let means = 0.5 * (dim as f64 * filled.iter().map(of_mean).sum::<f64>() + kappa * away);
     let weights = libm::lgamma(all + k) - libm::lgamma(k);
     (found.iter().map(|(price, _)| price).sum::<f64>() + means + weights) / all

@@ -24,6 +24,12 @@ pub(in crate::learn) struct Sums {
     pub moments: Vec<Moments>,
     /// The number of rows of equal weight that say as much as a weight of one.
     pub information: f64,
+    /// See [`RowBlocks::unit`].
+    pub unit: f64,
+    /// See [`RowBlocks::repeats_of_prior`].
+    pub of_prior: f64,
+    /// The sum of [`RowBlocks::repeats`] over the weight of each component. Empty if rows have no weights of their own.
+    pub repeats: Vec<f64>,
     /// If covariances are tied: the second moments of all rows, and what they are relative to.
     pub shared: Option<(Moments, Vec<f64>)>,
     /// The covariances that components are to have. Without full ones, moments are those of single columns.
@@ -36,6 +42,7 @@ impl Sums {
         for (sum, other) in self.moments.iter_mut().zip(&other.moments) {
             sum.merge(other);
         }
+        self.repeats.iter_mut().zip(&other.repeats).for_each(|(sum, other)| *sum += other);
         if let (Some((sums, _)), Some((others, _))) = (&mut self.shared, &other.shared) {
             sums.merge(others);
         }
@@ -55,10 +62,14 @@ impl Sums {
         for (weight, component) in mixture.weights().iter().zip(mixture.components()) {
             origin.iter_mut().zip(component.mean()).for_each(|(sum, mean)| *sum += weight * mean);
         }
+        let (unit, of_prior) = (rows.unit(), rows.repeats_of_prior());
         Sums {
             log_likelihood: 0.0,
             moments: vec![moments; mixture.k()],
-            information: rows.effective_rows() / rows.total_weight(),
+            information: rows.effective_rows() * (unit / (unit / of_prior).max(1.0)) / rows.total_weight(),
+            unit,
+            of_prior,
+            repeats: rows.repeats(0).map_or(Vec::new(), |_| vec![0.0; mixture.k()]),
             shared: (kind == CovarianceType::Tied).then(|| (Moments::new(dim), origin)),
             kind,
         }
@@ -123,6 +134,9 @@ pub(in crate::learn) fn sweep(
                     let shared = sums.shared.as_mut().map(|(all, origin)| (all, &origin[..]));
                     scorer.add_moments(mixture, j, &block, &weighted, moments, shared);
                     total.iter_mut().zip(&weighted).for_each(|(sum, weight)| *sum += weight);
+                    if let Some(repeats) = rows.repeats(i) {
+                        sums.repeats[j] += weighted.iter().zip(repeats).map(|(a, b)| a * b).sum::<f64>();
+                    }
                 }
             }
             if let Some((all, origin)) = &mut sums.shared {

@@ -51,6 +51,8 @@ pub(in crate::learn) struct Improved {
     pub mean_log_likelihood: f64,
     /// The mean log-likelihood minus the price of all components.
     pub level: f64,
+    /// What each component costs, in units of the price. One if rows have no weights.
+    pub costs: Vec<f64>,
     /// The strength of the prior of covariances; `None` without a prior.
     pub strength: Option<Strength>,
     /// The number of iterations.
@@ -98,11 +100,12 @@ impl Em {
             let left = (self.iterations - iteration) as f64;
             let hopeless = iteration >= 2 && level + still_to_rise(levels, level, left) < target;
             if ends || hopeless {
-                let iterations = iteration;
+                let (iterations, costs) = (iteration, parts.costs());
                 return Improved {
                     mixture,
                     mean_log_likelihood: now,
                     level,
+                    costs,
                     strength,
                     iterations,
                     converged,
@@ -116,7 +119,7 @@ impl Em {
 
     fn price_of(&self, parts: &Parts, mixture: &GaussianMixture, strength: Option<Strength>) -> f64 {
         match (self.price, strength) {
-            (Price::Component(each), _) => each * mixture.k() as f64,
+            (Price::Component(each), _) => each * parts.costs().iter().sum::<f64>(),
             (Price::Evidence, Some(strength)) => evidence_price(parts, mixture, strength),
             (Price::Evidence, None) => 0.0,
         }

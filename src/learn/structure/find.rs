@@ -42,6 +42,9 @@ impl Finder<'_> {
     /// Finds a mixture for rows in scaled units. Also returns the rows ordered by component, which makes EM faster, if they
     /// have no gaps.
     pub fn find(&self, rows: &RowBlocks) -> (GaussianMixture, Option<RowBlocks>) {
+        if let Some(even) = rows.truncated() {
+            return (self.with_own_weights(rows, &self.find(&even).0), None);
+        }
         found(self, rows, || self.find_now(rows))
     }
 
@@ -63,8 +66,17 @@ impl Finder<'_> {
         if rows.has_gaps() || self.size.is_one() || Directions::of(rows).is_some() {
             return self.find(rows);
         }
+        if let Some(even) = rows.truncated() {
+            return (self.with_own_weights(rows, &self.find_from(&even, known).0), None);
+        }
         let (rows, _) = ordered(rows, &label(rows, known).0);
         (self.improved(&rows, known), Some(rows))
+    }
+
+    /// A mixture that was found with truncated weights, after EM with those of the rows.
+    fn with_own_weights(&self, rows: &RowBlocks, found: &GaussianMixture) -> GaussianMixture {
+        let em = self.em(rows, self.limits.first_iterations, 1e-4);
+        em.run(rows, found, f64::NEG_INFINITY, self.stop).mixture
     }
 
     fn find_with_gaps(&self, rows: &RowBlocks) -> GaussianMixture {
@@ -155,7 +167,9 @@ impl Finder<'_> {
         let (k, dim) = (seeds[0].0.k(), rows.dim());
         let step = (rows.rows() / (4 * k * dim).max(2500)).max(1);
         let part = rows.thinned(step);
-        let em = Em { price: Price::NONE, ..self.em(rows, FEW, 1e-3) };
+        let em = self.em(rows, FEW, 1e-3);
+        let price = if matches!(self.size, Size::Given(_)) { em.price } else { Price::NONE };
+        let em = Em { price, ..em };
         let improve = |start: &GaussianMixture| em.run(&part, start, f64::NEG_INFINITY, self.stop);
         let mut left: Vec<(usize, Improved)> =
             seeds.iter().map(|(start, _)| improve(start)).enumerate().collect();

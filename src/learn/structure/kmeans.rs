@@ -13,7 +13,7 @@ pub(super) fn kmeans<R: Rng>(rows: &RowBlocks, k: usize, rounds: usize, rng: &mu
     let mut inertia = f64::INFINITY;
     for _ in 0..rounds.max(1) {
         let (moved, sum) = assign(rows, &centres, &mut labels);
-        inertia = sum / rows.rows() as f64;
+        inertia = sum / weight_of(rows).1;
         if !moved {
             break;
         }
@@ -34,14 +34,27 @@ pub(super) fn move_on(rows: &RowBlocks, mut centres: Array2<f64>, rounds: usize)
     labels
 }
 
+/// What a row counts as, and all rows: rows with weights of their own count by them, and others once.
+fn weight_of(rows: &RowBlocks) -> (impl Fn(usize) -> f64, f64) {
+    let weighted = rows.repeats(0).is_some();
+    let all = if weighted { rows.total_weight() } else { rows.rows() as f64 };
+    (move |i| if weighted { rows.weight(i) } else { 1.0 }, all)
+}
+
 /// k-means++: the first centre is a random row; each further one is a row drawn with probability proportional to its squared
-/// distance.
+/// distance, and to its weight.
 fn plus_plus<R: Rng>(rows: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
     let n = rows.rows();
     let mut centres = Array2::zeros((k, rows.dim()));
     let mut distances = vec![f64::INFINITY; n];
     let mut to_chosen = [0.0; BLOCK];
-    let mut chosen = rng.random_range(0..n);
+    let weight = weight_of(rows).0;
+    let weighted =
+        |distances: &[f64]| distances.iter().enumerate().map(|(i, d)| d * weight(i)).collect::<Vec<f64>>();
+    let mut chosen = match rows.repeats(0) {
+        None => rng.random_range(0..n),
+        Some(_) => draw_proportionally(&weighted(&vec![1.0; n]), rng).unwrap_or(0),
+    };
     for j in 0..k {
         let centre: Vec<f64> = (0..rows.dim()).map(|column| rows.value(chosen, column)).collect();
         centres.row_mut(j).assign(&ArrayView1::from(&centre));
@@ -49,7 +62,7 @@ fn plus_plus<R: Rng>(rows: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
             square_distances(&block, &centre, &mut to_chosen);
             distances.iter_mut().zip(&to_chosen).for_each(|(least, new)| *least = least.min(*new));
         }
-        chosen = draw_proportionally(&distances, rng).unwrap_or_else(|| rng.random_range(0..n));
+        chosen = draw_proportionally(&weighted(&distances), rng).unwrap_or_else(|| rng.random_range(0..n));
     }
     centres
 }
@@ -60,12 +73,15 @@ fn assign(rows: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> (boo
     let (mut moved, mut sum) = (false, 0.0);
     let centres = centres.as_slice().expect("standard layout");
     let (mut distances, mut nearest) = ([0.0; BLOCK], [0; BLOCK]);
-    for ((block, _), labels) in rows.iter().zip(labels.chunks_mut(BLOCK)) {
+    let weight = weight_of(rows).0;
+    for (i, ((block, _), labels)) in rows.iter().zip(labels.chunks_mut(BLOCK)).enumerate() {
         nearest_centres(&block, centres, &mut distances, &mut nearest);
-        for ((label, distance), &nearest) in labels.iter_mut().zip(&distances).zip(&nearest) {
+        for (r, (label, (distance, &nearest))) in
+            labels.iter_mut().zip(distances.iter().zip(&nearest)).enumerate()
+        {
             moved |= *label != nearest as usize;
             *label = nearest as usize;
-            sum += distance;
+            sum += distance * weight(i * BLOCK + r);
         }
     }
     (moved, sum)
@@ -88,14 +104,15 @@ fn draw_proportionally<R: Rng>(weights: &[f64], rng: &mut R) -> Option<usize> {
 }
 
 fn move_centres(rows: &RowBlocks, labels: &[usize], centres: &mut Array2<f64>) {
-    let k = centres.nrows();
+    let (k, weight) = (centres.nrows(), weight_of(rows).0);
     let mut counts = vec![0.0; k];
-    labels.iter().for_each(|&label| counts[label] += 1.0);
+    labels.iter().enumerate().for_each(|(i, &label)| counts[label] += weight(i));
     // By columns.
     let mut sums = vec![0.0; k * rows.dim()];
-    for ((block, _), labels) in rows.iter().zip(labels.chunks(BLOCK)) {
+    for (i, ((block, _), labels)) in rows.iter().zip(labels.chunks(BLOCK)).enumerate() {
         for (sums, values) in sums.chunks_exact_mut(k).zip(block.chunks_exact(BLOCK)) {
-            labels.iter().zip(values).for_each(|(&label, value)| sums[label] += value);
+            let rows = labels.iter().zip(values).enumerate();
+            rows.for_each(|(r, (&label, value))| sums[label] += weight(i * BLOCK + r) * value);
         }
     }
     for ((j, column), centre) in centres.indexed_iter_mut() {

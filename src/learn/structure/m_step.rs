@@ -16,6 +16,9 @@ pub(super) struct Parts {
     pub shared: Option<Array2<f64>>,
     /// The number of rows of equal weight that say as much as a weight of one.
     pub information: f64,
+    /// See [`RowBlocks::unit`](crate::linalg::blocks::RowBlocks::unit), and the same where the prior counts rows.
+    pub unit: f64,
+    pub prior_unit: f64,
     /// The covariances that the components are to have.
     pub kind: CovarianceType,
 }
@@ -24,6 +27,11 @@ pub(super) struct Parts {
 pub(super) struct Part {
     /// Their total weight.
     pub count: f64,
+    /// How many times as much the component's prior counts as that of all components, where rows have weights: above one if its rows
+    /// are heavier than others, so that they say as much as fewer rows.
+    pub spread: f64,
+    /// What the component costs, in units of the price of one whose rows have the weights of all rows. It never costs less.
+    pub cost: f64,
     pub mean: Vec<f64>,
     /// The diagonal of the scatter matrix about their mean.
     pub squares: Vec<f64>,
@@ -34,22 +42,34 @@ pub(super) struct Part {
 impl Parts {
     /// `old` is the mixture of the E step.
     pub fn new(sums: Sums, old: &GaussianMixture) -> Self {
-        let part = |(moments, old): (Moments, &Gaussian)| {
+        let (unit, repeats) = (sums.unit, sums.repeats);
+        let of_prior = |unit: f64| (unit / sums.of_prior).max(1.0);
+        let prior = of_prior(unit);
+        let spread = |j: usize, count: f64| match repeats.get(j) {
+            Some(sum) if count >= EMPTY => {
+                let own = (sum / count).max(1.0);
+                (of_prior(own) / prior, (own / unit).max(1.0))
+            }
+            _ => (1.0, 1.0),
+        };
+        let part = |(j, (moments, old)): (usize, (Moments, &Gaussian))| {
             let (count, dim) = (moments.count, old.mean().len());
+            let (spread, cost) = spread(j, count);
             let width = if sums.kind.is_full() { dim } else { 0 };
             if count < EMPTY {
                 let (mean, squares) = (old.mean().to_vec(), vec![0.0; dim]);
-                return Part { count, mean, squares, scatter: Array2::zeros((width, width)) };
+                return Part { count, spread, cost, mean, squares, scatter: Array2::zeros((width, width)) };
             }
             if width == 0 {
-                return Part::of_columns(moments, old.mean());
+                return Part::of_columns(moments, old.mean(), (spread, cost));
             }
             let (mean, scatter) = mean_and_scatter(moments, old.mean());
-            Part { count, mean, squares: scatter.diag().to_vec(), scatter }
+            Part { count, spread, cost, mean, squares: scatter.diag().to_vec(), scatter }
         };
-        let parts: Vec<Part> = sums.moments.into_iter().zip(old.components()).map(part).collect();
+        let moments = sums.moments.into_iter().zip(old.components());
+        let parts: Vec<Part> = moments.enumerate().map(part).collect();
         let shared = sums.shared.map(|(all, origin)| pooled_scatter(&parts, all.second, &origin));
-        Parts { parts, shared, information: sums.information, kind: sums.kind }
+        Parts { parts, shared, information: sums.information, unit, prior_unit: prior, kind: sums.kind }
     }
 
     /// The components that have rows.
@@ -65,17 +85,27 @@ impl Parts {
     pub fn rows(&self) -> f64 {
         self.information * self.filled().map(|(_, part)| part.count).sum::<f64>()
     }
+
+    /// The number of rows of equal weight that say as much as those of one component.
+    pub fn rows_of(&self, part: &Part) -> f64 {
+        part.count * self.information / part.spread
+    }
+
+    /// What each component costs: see [`Part::cost`].
+    pub fn costs(&self) -> Vec<f64> {
+        self.parts.iter().map(|part| part.cost).collect()
+    }
 }
 
 impl Part {
     /// From moments of single columns.
-    fn of_columns(moments: Moments, origin: &[f64]) -> Self {
+    fn of_columns(moments: Moments, origin: &[f64], (spread, cost): (f64, f64)) -> Self {
         let Moments { count, first, second } = moments;
         let shift = |sum: &f64| sum / count;
         let terms = second.iter().zip(&first);
         let squares = terms.map(|(square, sum)| (square - shift(sum) * sum).max(0.0)).collect();
         let mean = origin.iter().zip(&first).map(|(origin, sum)| origin + shift(sum)).collect();
-        Part { count, mean, squares, scatter: Array2::zeros((0, 0)) }
+        Part { count, spread, cost, mean, squares, scatter: Array2::zeros((0, 0)) }
     }
 }
 
@@ -114,16 +144,17 @@ pub(super) fn maximise(
     // An empty component keeps a tiny weight, whose logarithm is finite.
     let counts = parts.parts.iter().map(|part| part.count.max(EMPTY)).collect();
     let component = |(j, (part, old)): (usize, (Part, &Gaussian))| {
-        let Part { count, mean, scatter, .. } = part;
+        let Part { count, spread, mean, scatter, .. } = part;
         if count < EMPTY {
             return old.clone();
         }
         let covariance = match &centres {
             None => scatter / count,
             Some((rows, centres)) => {
-                let mut sum = centres.matrix(j) * (rows / information);
+                let rows = rows / information * spread;
+                let mut sum = centres.matrix(j) * rows;
                 sum += &scatter;
-                sum / (count + rows / information)
+                sum / (count + rows)
             }
         };
         gaussian_with_ridge(mean, covariance, ridge)

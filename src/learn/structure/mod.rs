@@ -162,8 +162,10 @@ impl PriceOfK {
 }
 
 impl Size {
-    /// The price of a component for these rows: that of its own free numbers. With many columns and full covariances, BIC counts the parameters of a search alone: the prior
-    /// of covariances leaves few of the others free.
+    /// The price of a component for these rows: that of its own free numbers. With many columns and full covariances, BIC counts the
+    /// parameters of a search alone: the prior of covariances leaves few of the others free.
+    ///
+    /// A given K has a price, too, where some rows are heavy, so that no component takes a few of them.
     pub fn price(self, rows: &RowBlocks, kind: CovarianceType) -> Price {
         let (dim, count) = (searched_columns(rows) as f64, rows.effective_rows().max(2.0));
         let bic = |factor: f64| {
@@ -171,12 +173,22 @@ impl Size {
             Price::Component(factor * 0.5 * free * count.ln() / count)
         };
         match self {
-            Size::Given(_) => Price::NONE,
+            Size::Given(_) if self.unit(rows) == 1.0 => Price::NONE,
+            Size::Given(_) => bic(1.0),
             Size::Learned { price: PriceOfK::Bic(factor), .. } => bic(factor),
             Size::Learned { .. } if kind.is_full() && dim > PriceOfK::MAX_COLUMNS_OF_BIC as f64 => {
                 Price::Evidence
             }
             Size::Learned { .. } => bic(1.0),
+        }
+    }
+
+    /// How many times as much as one row the rows count on average, if they have weights of their own. With a given K, a row that
+    /// is repeated a few times counts as often.
+    pub fn unit(self, rows: &RowBlocks) -> f64 {
+        match self {
+            Size::Given(_) => rows.prior_unit(),
+            Size::Learned { .. } => rows.unit(),
         }
     }
 

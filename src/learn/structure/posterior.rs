@@ -4,7 +4,7 @@ use super::covariance_prior::{Centres, Strength};
 use super::m_step::{Part, Parts};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::Health;
-use crate::learn::rules::prior::{prior_around, prior_strength};
+use crate::learn::rules::prior::{prior_of_weights, prior_strength};
 use crate::linalg::Factor;
 
 /// A mixture in scaled units, the rows of its components, and the strength of their prior.
@@ -32,10 +32,12 @@ impl Learned<'_> {
             return self.constrained_prior();
         }
         let centres = Centres::new(self.parts, self.strength.shared);
-        let (units, rows, counted) = (self.units(), self.rows(), self.counted());
-        let nu = self.mixture.dim() as f64 + 1.0 + counted;
-        let kappa = prior_strength(self.mixture.dim()) / 2.0;
+        let units = self.units();
         let component = |(j, gaussian): (usize, &Gaussian)| {
+            let part = &self.parts.parts[j];
+            let (rows, counted) = (self.rows(part.spread), self.counted(part.spread));
+            let nu = self.mixture.dim() as f64 + 1.0 + counted;
+            let kappa = prior_strength(self.mixture.dim()) / 2.0 * self.parts.prior_unit * part.spread;
             let mut sum = centres.matrix(j) * rows.min(counted);
             sum.diag_mut().iter_mut().for_each(|value| *value *= 1.0 + MIN_VARIANCE);
             if rows < counted {
@@ -49,20 +51,23 @@ impl Learned<'_> {
                 .expect("nu > d − 1 by construction")
         };
         let components = self.mixture.components().iter().enumerate().map(component).collect();
-        Posterior::new(prior_around(self.mixture).weights().clone(), components)
-            .expect("one component for each weight")
+        Posterior::new(self.prior_of_weights(), components).expect("one component for each weight")
     }
 
-    /// The strength of the learned prior, in the weights of the rows.
-    pub(super) fn rows(&self) -> f64 {
-        self.strength.rows / self.parts.information
+    pub(super) fn prior_of_weights(&self) -> Dirichlet {
+        prior_of_weights(self.mixture, self.parts.prior_unit)
+    }
+
+    /// The strength of the learned prior, in the weights of the rows, for components with this [`Part::spread`].
+    pub(super) fn rows(&self, spread: f64) -> f64 {
+        self.strength.rows / self.parts.information * spread
     }
 
     /// How many rows a learner counts the prior as. The prior is learned from the same rows, so that a strong one would make
     /// the learner slow where components change.
-    pub(super) fn counted(&self) -> f64 {
-        let least = prior_strength(self.mixture.dim());
-        self.rows().clamp(least, least.max(self.mixture.dim() as f64))
+    pub(super) fn counted(&self, spread: f64) -> f64 {
+        let (least, unit) = (prior_strength(self.mixture.dim()), self.parts.prior_unit * spread);
+        self.rows(spread).clamp(unit * least, unit * least.max(self.mixture.dim() as f64))
     }
 
     /// The posterior in the units of the data. A weight of one counts as `scale` rows in the concentrations.
@@ -101,7 +106,8 @@ impl Learned<'_> {
         let mut before = prior.psi().clone();
         before.change_units(&units.iter().map(|unit| unit.recip()).collect::<Vec<f64>>());
         // The covariance has the learned prior in full, whatever it counts as.
-        let (counted, rows) = (self.counted(), self.rows().max(self.counted()));
+        let counted = self.counted(part.spread);
+        let rows = self.rows(part.spread).max(counted);
         let mut psi = before.matrix() * (rows / counted);
         psi += &part.scatter;
         psi *= (counted + count) / (rows + count);

@@ -7,7 +7,7 @@ use super::{Effort, PriceOfK, Size};
 use crate::dist::GaussianMixture;
 use crate::learn::RELATIVE_FLOOR;
 use crate::linalg::blocks::RowBlocks;
-use crate::stats::capped_mean_and_error;
+use crate::stats::{capped_mean_and_error, weighted_mean_and_error};
 
 /// Prices that are tried instead of BIC's.
 const LOWER: [PriceOfK; 2] = [PriceOfK::Bic(0.5), PriceOfK::Bic(0.25)];
@@ -64,15 +64,23 @@ pub(in crate::learn) fn with_judged_price(
         let fit = em.run(ordered.as_ref().unwrap_or(&learned), &found, f64::NEG_INFINITY, finder.stop);
         (label(&held_out, &fit.mixture).1, fit.mixture)
     };
-    // The last price that gains more than a standard error over those before it. `units` gives what is independent.
+    // Rows with weights count by them.
+    let of_rows = |held_out: &dyn Fn(usize) -> bool, gains: &[f64]| match rows.repeats(0) {
+        None => capped_mean_and_error(gains.iter().copied()),
+        Some(_) => {
+            let held_out = (0..count).filter(|&row| held_out(row));
+            weighted_mean_and_error(gains, &held_out.map(|row| rows.weight(row)).collect::<Vec<f64>>())
+        }
+    };
+    // The last price that gains more than a standard error over those before it. `judge` gives the gain and its error.
     let best_price =
-        |held_out: &dyn Fn(usize) -> bool, prices: &[PriceOfK], units: &dyn Fn(&[f64]) -> Vec<f64>| {
+        |held_out: &dyn Fn(usize) -> bool, prices: &[PriceOfK], judge: &dyn Fn(&[f64]) -> (f64, f64)| {
             let (mut best, mut mixture) = scores(held_out, prices[0], None);
             let (mut chosen, mut last) = (prices[0], mixture.clone());
             for &price in &prices[1..] {
                 let (other, found) = scores(held_out, price, Some(&last));
                 let gains: Vec<f64> = other.iter().zip(&best).map(|(new, old)| new - old).collect();
-                let (gain, error) = capped_mean_and_error(units(&gains));
+                let (gain, error) = judge(&gains);
                 if gain > error {
                     (best, chosen, mixture) = (other, price, found.clone());
                 }
@@ -82,11 +90,11 @@ pub(in crate::learn) fn with_judged_price(
         };
     if is_series(rows) {
         let block = |row: usize| row * BLOCKS / count % HELD_OUT == HELD_OUT / 2;
-        let block_means = |gains: &[f64]| -> Vec<f64> {
+        let of_blocks = |gains: &[f64]| {
             let of_block = gains.chunks(gains.len().div_ceil(BLOCKS / HELD_OUT).max(1));
-            of_block.map(|gains| capped_mean_and_error(gains.iter().copied()).0).collect()
+            capped_mean_and_error(of_block.map(|gains| capped_mean_and_error(gains.iter().copied()).0))
         };
-        let (price, mixture) = best_price(&block, &OF_SERIES, &block_means);
+        let (price, mixture) = best_price(&block, &OF_SERIES, &of_blocks);
         if !matches!(price, PriceOfK::Bic(factor) if factor <= 1.0) {
             return (at(price), Some(mixture));
         }
@@ -95,7 +103,7 @@ pub(in crate::learn) fn with_judged_price(
     let others: &[PriceOfK] =
         if rows.dim() > PriceOfK::MAX_COLUMNS_OF_BIC { &OF_MANY_COLUMNS } else { &LOWER };
     let prices: Vec<PriceOfK> = [price].iter().chain(others).copied().collect();
-    let (price, mixture) = best_price(&single, &prices, &<[f64]>::to_vec);
+    let (price, mixture) = best_price(&single, &prices, &|gains| of_rows(&single, gains));
     (at(price), Some(mixture))
 }
 

@@ -24,7 +24,9 @@ pub(super) fn refill(em: Em, rows: &RowBlocks, mut fit: Improved, seed: u64, sto
 /// The fit with one empty component less, by the split that gains most of those after which EM leaves no further one empty.
 fn refill_one(em: Em, rows: &RowBlocks, fit: &Improved, seed: u64, stop: &AtomicBool) -> Option<Improved> {
     let mixture = &fit.mixture;
-    let is_empty = |weight: &&f64| *weight * rows.total_weight() < MIN_ROWS;
+    // Rows with weights of their own count as rows of the mean weight.
+    let all = if rows.repeats(0).is_some() { rows.rows() as f64 } else { rows.total_weight() };
+    let is_empty = |weight: &&f64| *weight * all < MIN_ROWS;
     let empty = mixture.weights().iter().position(|weight| is_empty(&weight))?;
     let assigned = Assigned::new(rows, mixture, em.noise);
     let splits = (0..mixture.k()).filter_map(|j| best_split(rows, mixture, &assigned, j, (em.kind, seed)));

@@ -204,7 +204,7 @@ impl<'a> Reviser<'a> {
         let prior = Some(revised.prior.clone());
         let mixture = self.rows.unscale(&mixture);
         let (floor, rows, weight) = (self.floor.clone(), self.learned, self.learned_weight());
-        let start = Start { mixture, prior, floor, rows, weight };
+        let start = Start { mixture, prior, unit: self.rows.blocks.prior_unit(), floor, rows, weight };
         (revised, start)
     }
 
@@ -257,8 +257,9 @@ impl<'a> Reviser<'a> {
         let Revising { closing, seed, stop, .. } = self.how;
         let complete = rows.has_gaps().then(|| filled(rows, Some(&current), seed, stop));
         let rows = complete.as_ref().unwrap_or(rows);
+        let even = rows.truncated();
         let (Found { mixture, moves, origins }, strength) =
-            self.search(rows, &current, identifiers, task, noise);
+            self.search(even.as_ref().unwrap_or(rows), &current, identifiers, task, noise);
         let forgets = self.forgetting.is_some_and(|forgetting| forgetting.has_forgotten(self.learned));
         if moves.is_empty() && !task.adjusts && (!closing || forgets) {
             // The posterior from all rows is more accurate than an adjustment to some of them. With a half-life, the rows of any

@@ -117,7 +117,7 @@ impl Search<'_> {
             self.refresh_splits(state, &assigned);
             let promising = |split: &&Split| {
                 let failed = state.failed.contains(&[state.identifier(split.component)][..]);
-                split.gain > PROMISING * price * all && !failed
+                split.gain > PROMISING * price * state.now.costs[split.component] * all && !failed
             };
             let mut chosen: Vec<Split> = state.splits.iter().flatten().filter(promising).cloned().collect();
             chosen.sort_by(|a, b| b.gain.total_cmp(&a.gain));
@@ -162,8 +162,10 @@ impl Search<'_> {
             let price = self.price(&state.now);
             let assigned = self.assigned(&state.now.mixture);
             let merges = cheapest_merges(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
+            let cost =
+                |merge: &Merge| merge.components.iter().map(|&j| state.now.costs[j]).fold(1.0, f64::max);
             let affordable = |merge: &&Merge| {
-                merge.loss < AFFORDABLE * price * all
+                merge.loss < AFFORDABLE * price * cost(merge) * all
                     && !state.failed.contains(&merge.components.map(|j| state.identifier(j))[..])
             };
             let Some(merge) = merges.iter().find(affordable) else { return };
@@ -246,9 +248,9 @@ impl Search<'_> {
     /// The best splits with the cheapest merges, ordered by their total gain. A negative gain does not exclude a swap, because
     /// EM on the other components may change its sign.
     fn swaps<'j>(&self, state: &SearchState, merges: &'j [Merge]) -> Vec<(Split, &'j Merge)> {
-        let chance = gain_by_chance(self.kind, self.rows.dim());
-        let mut best: Vec<&Split> =
-            state.splits.iter().flatten().filter(|split| split.gain > chance).collect();
+        let chance = self.size.unit(self.rows) * gain_by_chance(self.kind, self.rows.dim());
+        let is_gain = |split: &&Split| split.gain > chance * state.now.costs[split.component];
+        let mut best: Vec<&Split> = state.splits.iter().flatten().filter(is_gain).collect();
         best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         let mut swaps: Vec<(&Split, &Merge)> = Vec::new();
         for split in best.into_iter().take(self.limits.splits) {

@@ -103,7 +103,7 @@ pub(super) fn parts_of_labels(
 /// weight.
 fn sums_of_labels(rows: &RowBlocks, labels: &[usize], old: &GaussianMixture, kind: CovarianceType) -> Sums {
     let (mut sums, k) = (Sums::none(old, kind, rows), old.k());
-    let Sums { moments, shared, .. } = &mut sums;
+    let Sums { moments, shared, repeats, .. } = &mut sums;
     let mut all = moments[0].clone();
     for (i, labels) in labels.chunks(BLOCK).enumerate() {
         let (block, _) = rows.block(i);
@@ -114,6 +114,9 @@ fn sums_of_labels(rows: &RowBlocks, labels: &[usize], old: &GaussianMixture, kin
                     *to = if label == j { *weight } else { 0.0 };
                 }
                 moments.add(&block, &weights);
+                if let Some(own) = rows.repeats(i) {
+                    repeats[j] += weights.iter().zip(own).map(|(a, b)| a * b).sum::<f64>();
+                }
             }
         }
         all.add(&block, rows.weights(i));
@@ -121,9 +124,12 @@ fn sums_of_labels(rows: &RowBlocks, labels: &[usize], old: &GaussianMixture, kin
             shared.add(&block, rows.weights(i));
         }
     }
-    for moments in moments.iter_mut().filter(|moments| moments.count == 0.0) {
+    for (j, moments) in moments.iter_mut().enumerate().filter(|(_, moments)| moments.count == 0.0) {
         moments.merge(&all);
         moments.scale_by(1.0 / (k as f64 * all.count));
+        if let Some(own) = repeats.get_mut(j) {
+            *own = moments.count * rows.unit();
+        }
     }
     sums
 }

@@ -14,6 +14,7 @@ use windows::Windows;
 
 use crate::dist::GaussianMixture;
 use crate::hash::mix_bits;
+use crate::learn::pass::places::Places;
 use crate::learn::structure::BATCH;
 use crate::learn::{Finding, Rows};
 
@@ -142,8 +143,13 @@ impl ChangeWatch {
         }
     }
 
-    /// Ends a batch after `rows` rows in total.
-    pub(in crate::learn) fn end_batch(&mut self, rows: u64, mixture: impl Fn() -> GaussianMixture) {
+    /// Ends a batch after `rows` rows in total. `places` says where in the stream rows are.
+    pub(in crate::learn) fn end_batch(
+        &mut self,
+        rows: u64,
+        places: &Places,
+        mixture: impl Fn() -> GaussianMixture,
+    ) {
         self.age += 1;
         let Some(frame) = &mut self.frame else {
             if self.age == WAIT {
@@ -170,7 +176,7 @@ impl ChangeWatch {
         let change = self.windows.add(frame, &self.sums);
         self.sums.fill(0.0);
         if let Some((kind, batches)) = change {
-            self.record(DataChange { row: rows.saturating_sub(batches * BATCH), kind });
+            self.record(DataChange { row: places.of(rows.saturating_sub(batches * BATCH)), kind });
             // An age of 0 without a frame is that of a file of an earlier version.
             (self.frame, self.age, self.windows) = (None, 1, Windows::default());
         }

@@ -30,13 +30,14 @@ impl OnlineFit {
         let names = &self.columns.names;
         let mut found = self.first_findings();
         found.extend(judge_order(&self.start_shifts(), names, &found, self.keeps_rows()));
+        found.extend(self.weights.finding());
         let faults = self.column_faults();
         found.extend(name_column_faults(&faults, names));
         found.extend(self.data_change());
         match find_repeated_rows(&self.resumed_from, &self.summaries) {
             // All rows of the run come again, so their number is known.
             Some(repeated) => found.push(repeated),
-            None => found.extend(self.seen.findings()),
+            None => found.extend(self.seen.findings().into_iter().map(|found| self.placed(found))),
         }
         found.extend(judge_choice(&self.scores()));
         found.extend(self.recognition.shard().map(|shard| shard.lineage).as_ref().and_then(Lineage::repeats));
@@ -54,6 +55,17 @@ impl OnlineFit {
         }
         found.extend(judge_health(&health));
         found
+    }
+
+    /// A finding of learned rows with their places in the stream.
+    fn placed(&self, finding: Finding) -> Finding {
+        let place = |row: u64| self.places.of(row - 1) + 1;
+        match finding {
+            Finding::RowsLearnedBefore { rows, from, before } => {
+                Finding::RowsLearnedBefore { rows, from: place(from), before: place(before) }
+            }
+            other => other,
+        }
     }
 
     /// How the rows of this run compare with those before, if the pass was resumed: for the K with the best score.

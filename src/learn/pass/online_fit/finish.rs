@@ -168,7 +168,8 @@ impl OnlineFit {
         // The start is fitted to all rows, and none is held back.
         let start_rows = Some(buffer.count());
         let settings = FitSettings { keep_rows: Some(0), start_rows, ..self.settings.clone() };
-        let learning = begin(&settings, buffer, limits, true, stop)?.ok_or(LearnError::Stopped)?;
+        let learning =
+            begin(&settings, buffer, &self.places, (limits, true), stop)?.ok_or(LearnError::Stopped)?;
         let candidates = learning.states();
         Ok(Provisional { floor: learning.floor, candidates, scores: learning.scores })
     }
@@ -204,8 +205,13 @@ impl OnlineFit {
         let settings =
             FitSettings { start_rows: Some(order.len() / 2), keep_rows: Some(0), ..self.settings.clone() };
         let never = AtomicBool::new(false);
-        let Some(mut learning) =
-            begin(&settings, first.rows(buffer.dim()), settings.effort.limits(), false, &never)?
+        let Some(mut learning) = begin(
+            &settings,
+            first.rows(buffer.dim()),
+            &self.places,
+            (settings.effort.limits(), false),
+            &never,
+        )?
         else {
             return Ok(None);
         };

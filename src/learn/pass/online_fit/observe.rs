@@ -31,7 +31,7 @@ impl OnlineFit {
     /// ```
     ///
     /// # Errors
-    /// Also [`LearnError::Weight`] if a weight is negative, above 10¹⁵ or not a number, and [`LearnError::WeightCount`] if there
+    /// Also [`LearnError::Weight`] if a weight is negative, above 10¹⁰ or not a number, and [`LearnError::WeightCount`] if there
     /// are fewer or more weights than rows. Then no row is learned.
     pub fn observe_weighted(
         &mut self,
@@ -96,7 +96,7 @@ impl OnlineFit {
         if !is_complete {
             let is_accepted = |value: &f64| value.is_finite() || self.settings.gaps && value.is_nan();
             if let Some(at) = values.iter().position(|value| !is_accepted(value)) {
-                let row = self.rows + (at / dim) as u64 + 1;
+                let row = self.rows + self.empty_rows + (at / dim) as u64 + 1;
                 return Err(LearnError::NotFinite { row, column: at % dim });
             }
             let is_empty = |row: &[f64]| row.iter().all(|value| value.is_nan());
@@ -140,6 +140,22 @@ impl OnlineFit {
         self.empty_rows
     }
 
+    /// Notes in the settings that rows have weights, if one has another than 1.
+    fn note_weights(&mut self, weights: &[f64]) {
+        self.weights = weights.iter().fold(self.weights, |sums, weight| sums.with(*weight));
+        if weights.iter().any(|weight| *weight != 1.0) {
+            let weights = self.settings.weights.get_or_insert_default();
+            if self.weight_column.is_some() {
+                weights.column.clone_from(&self.weight_column);
+            }
+        }
+    }
+
+    /// Sets the name of the column that the weights of the next rows come from. The model remembers it.
+    pub fn set_weight_column(&mut self, column: Option<String>) {
+        self.weight_column = column;
+    }
+
     /// Takes rows of which none but the last makes a revision due.
     pub(super) fn take(&mut self, rows: Rows) {
         self.finished_pass = None;
@@ -150,6 +166,8 @@ impl OnlineFit {
         let push = if gapped { ColumnSummary::push_gapped_row } else { ColumnSummary::push_row };
         values.chunks_exact(dim).for_each(|row| push(&mut self.summaries, row));
         let before = self.rows;
+        self.places.note(before, self.empty_rows);
+        self.note_weights(rows.weights().unwrap_or_default());
         self.recognition.observe(before, values.chunks_exact(dim));
         self.seen.observe(before, values.chunks_exact(dim));
         self.rows += (values.len() / dim) as u64;
@@ -162,9 +180,9 @@ impl OnlineFit {
                     self.noisy.extend_from_slice(values);
                     noise.add_to(&mut self.noisy, dim, before);
                     let noisy = Rows::new(&self.noisy, dim).checked(!rows.have_gaps());
-                    learning.take(noisy.with_weights(rows.weights()), before);
+                    learning.take(noisy.with_weights(rows.weights()), before, &self.places);
                 }
-                None => learning.take(rows, before),
+                None => learning.take(rows, before, &self.places),
             },
         }
     }

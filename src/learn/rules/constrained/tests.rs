@@ -31,7 +31,7 @@ fn start(kind: CovarianceType, k: usize, dim: usize) -> GaussianMixture {
 fn begin(kind: CovarianceType, algorithm: &Algorithm, k: usize, dim: usize) -> LearnerState {
     let mixture = start(kind, k, dim);
     let floor = vec![1e-9; dim];
-    let start = crate::learn::Start { mixture, prior: None, floor, rows: 50, weight: 50.0 };
+    let start = crate::learn::Start { mixture, prior: None, unit: 1.0, floor, rows: 50, weight: 50.0 };
     algorithm.begin(&start)
 }
 
