@@ -72,7 +72,7 @@ impl ComponentGroup {
         let log_det = observed.mul_add(A::Vector::load(&scalars.log_scale), log_det + found.log_det);
         let (zero, one) = (A::Vector::splat(0.0), A::Vector::splat(1.0));
         let sound = q.if_below(zero, zero, one.where_positive(found.least_pivot));
-        let sound = (q - q).if_below(one, sound, zero);
+        let sound = q.if_below(A::Vector::splat(f64::INFINITY), sound, zero);
         self.require_factors(sound.to_quad());
         log_det.to_quad()
     }
