@@ -20,8 +20,11 @@ from pyspark.sql import SparkSession  # noqa: E402
 
 from gmm_bmm import OnlineGaussianMixture as Local  # noqa: E402
 from gmm_bmm import distributed  # noqa: E402
+from gmm_bmm import spark as gmm_spark  # noqa: E402
 from gmm_bmm.spark import LogDensityEvaluator, OnlineGaussianMixture, OnlineGaussianMixtureModel  # noqa: E402
 
+# The frames are small, and their partitions are not combined.
+gmm_spark._VALUES_OF_SHARD = 1
 MODE = os.environ.get("SPARK_MODE", "local")
 CONNECT = MODE == "connect"
 # As many tries of a task as a cluster has.
@@ -131,7 +134,9 @@ def test_many_partitions_are_merged_in_groups_by_workers(spark, frame, monkeypat
     mixture = estimator().fit(rows).estimator
     check_mixture(mixture, frame)
     estimator(numShards=3).fit(rows)
-    assert merged == [12, 3], "12 groups, since a group has one shard here"
+    monkeypatch.setattr(gmm_spark, "_VALUES_OF_SHARD", -(-len(frame) * len(COLUMNS) // 4))
+    estimator().fit(rows)
+    assert merged == [12, 3, 4], "a group has one shard here, and four shards have enough values"
 
 
 def test_the_pages_run(spark, frame):
