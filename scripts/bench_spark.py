@@ -161,7 +161,6 @@ a machine of two cores ({' and '.join(dates)}). One figure for each seed. Comman
 rows; [fits.csv](fits.csv) has every fit. Held out: mean log-density of {HELD_OUT:,} further rows. Memory: largest resident sets in MB of the
 driver's Python, the JVM, and all Python workers together; the JVM keeps what an earlier fit took. CPU: CPU seconds of all these processes, which other load
 changes little; the column `load` of fits.csv has the load of the machine when a fit began, 2 if only Spark ran. The first fit of gmm_bmm starts the Python workers.
-Fits without CPU and load are from a build without full optimisation, on a quiet machine.
 
 | data | gmm_bmm, seconds | CPU | held out | pyspark.ml, seconds | CPU | held out | its iterations | times faster (median) | memory, gmm_bmm | memory, pyspark.ml |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|

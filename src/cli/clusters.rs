@@ -21,7 +21,7 @@ pub(super) struct ClusterArgs {
     /// Unite components until N clusters are left
     ///
     /// The two clusters that are confused most are united first. Outlier components belong to no cluster.
-    #[arg(long, value_name = "N", conflicts_with = "overlap")]
+    #[arg(long, value_name = "N", conflicts_with = "overlap", value_parser = parse_count)]
     clusters: Option<NonZeroUsize>,
 }
 
@@ -49,6 +49,10 @@ impl ClusterArgs {
         }
         Ok(labels)
     }
+}
+
+fn parse_count(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "give a whole number from 1".into())
 }
 
 pub(super) fn parse_probability(text: &str) -> Result<f64, String> {

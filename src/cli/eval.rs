@@ -71,7 +71,7 @@ pub(super) struct Args {
     /// Write only rows with a rank of at most R, such as 0.001
     ///
     /// Rows that have no score are not written either; they are counted as without this option.
-    #[arg(long, value_name = "R", requires = "scores", value_parser = parse_probability)]
+    #[arg(long, value_name = "R", requires = "scores", value_parser = parse_probability, allow_negative_numbers = true)]
     max_rank: Option<f64>,
 
     /// Write only the N most unusual rows, the most unusual first

@@ -45,6 +45,14 @@ pub(super) fn create_output(path: &Path) -> anyhow::Result<OutputFile> {
     Ok(OutputFile::create(path)?)
 }
 
+/// Opens the file of a page.
+pub(super) fn create_page(path: &Path) -> anyhow::Result<OutputFile> {
+    if is_dash(path) {
+        return Err(usage("--html writes a page to a file: give its name, such as model.html"));
+    }
+    create_output(path)
+}
+
 /// An output file or standard output.
 pub(super) enum Output {
     Stdout(io::BufWriter<io::Stdout>),

@@ -10,7 +10,7 @@ use super::choice::{OneK, describe_elbow, describe_ks};
 use super::clusters::{ClusterArgs, ClustersResult};
 use super::console::Console;
 use super::data_args::{ReadingArgs, each_block};
-use super::files::{StopFlag, create_output, read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
+use super::files::{StopFlag, create_page, read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
 use super::{usage, wording};
@@ -184,7 +184,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     }
     refuse_overwriting(outputs.into_iter().flatten(), data.iter().chain([&args.model]))?;
     let plot = args.plot.open()?;
-    let html = args.html.as_deref().map(create_output).transpose()?;
+    let html = args.html.as_deref().map(create_page).transpose()?;
     let (model, seal) = read_sealed_model(&args.model)?;
     if seal == Seal::Missing {
         console.note("the file has no checksum, so changes to it cannot be noticed");

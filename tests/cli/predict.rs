@@ -262,6 +262,7 @@ fn the_most_unusual_rows_can_be_selected() {
     let ranks = numbers(&place.read("s.csv"), "rank");
     assert!(ranks.len() == 4000 && ranks.is_sorted());
     place.refuses(&format!("{line} --max-rank 2"), 2, &["from 0 to 1"]);
+    place.refuses(&format!("{line} --max-rank -1"), 2, &["from 0 to 1"]);
     place.refuses("predict --model model.json --data - --scores - --follow --top 3", 2, &["--max-rank"]);
 }
 

@@ -11,7 +11,7 @@ use crate::linalg::blocks::{Moments, RowBlocks};
 use crate::linalg::{CovarianceType, Factor};
 
 /// The largest number of columns that a search uses.
-const MAX_COLUMNS: usize = 40;
+pub(super) const MAX_COLUMNS: usize = 40;
 /// The smallest number of rows for each direction.
 const ROWS_PER_DIRECTION: usize = 8;
 /// Rows for each column that the directions are computed from, and the number of rows that is enough for any number of columns.

@@ -116,7 +116,8 @@ impl Effort {
 
 impl Effort {
     /// The limits of the last search of a stream, all of whose rows are in memory. It is thorough if that is cheap. With gaps
-    /// it may take longer, because searches on filled rows are less reliable.
+    /// it may take longer, because searches on filled rows are less reliable. So it may with fewer than two rows for each column: there
+    /// held-out rows must decide on K, because a search sees few directions.
     pub(in crate::learn) fn closing_limits(
         self,
         rows: usize,
@@ -124,8 +125,12 @@ impl Effort {
         gaps: bool,
     ) -> Limits {
         const WORK: f64 = 4e7;
+        const MAX_WORK_OF_FEW_ROWS: f64 = 4e9;
         let most = if gaps { 50_000 } else { 20_000 };
-        let cheap = rows <= most && rows as f64 * kind.work(k, dim) <= WORK;
+        let work = |columns: usize| rows as f64 * kind.work(k, columns);
+        let has_few_rows = rows < 2 * dim && work(dim.min(directions::MAX_COLUMNS)) <= WORK;
+        let most_work = if has_few_rows { MAX_WORK_OF_FEW_ROWS } else { WORK };
+        let cheap = rows <= most && work(dim) <= most_work;
         if self == Effort::Default && cheap { Effort::Thorough.limits() } else { self.limits() }
     }
 }
