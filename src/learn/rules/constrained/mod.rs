@@ -167,7 +167,10 @@ impl Constrained {
         }
         Quad::flat_mut(&mut self.row)[..self.dim].copy_from_slice(x);
         self.compute_densities(x, gaps, observed, ahead);
-        let (weights, total) = self.scalars.weights();
+        let (weights, total): (&[f64], f64) = match &self.scalars {
+            LearnerScalars::Bayes(bayes) => (&bayes.a, bayes.a.iter().sum()),
+            LearnerScalars::Point(point) => (point.current_weights(), 1.0),
+        };
         let top = self.shares.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
         let top = top.map(|(log_density, _)| *log_density).fold(f64::NEG_INFINITY, f64::max);
         if !top.is_finite() {
@@ -456,16 +459,6 @@ impl Matrices {
                 distances.iter_mut().enumerate().for_each(|(j, distance)| *distance = tied.distance(j));
                 log_dets.fill(tied.log_det);
             }
-        }
-    }
-}
-
-impl LearnerScalars {
-    /// The weights that the responsibilities are computed with, and their sum.
-    fn weights(&self) -> (&[f64], f64) {
-        match self {
-            LearnerScalars::Bayes(bayes) => (&bayes.a, bayes.a.iter().sum()),
-            LearnerScalars::Point(point) => (point.current_weights(), 1.0),
         }
     }
 }
