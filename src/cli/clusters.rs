@@ -21,7 +21,7 @@ pub(super) struct ClusterArgs {
     /// Unite components until N clusters are left
     ///
     /// The two clusters that are confused most are united first. Outlier components belong to no cluster.
-    #[arg(long, value_name = "N", conflicts_with = "overlap", value_parser = parse_count)]
+    #[arg(long, value_name = "N", conflicts_with = "overlap", value_parser = parse_count, allow_negative_numbers = true)]
     clusters: Option<NonZeroUsize>,
 }
 

@@ -212,7 +212,7 @@ pub struct FitSettings {
     /// has met some, and [`OnlineFit::allow_gaps`](crate::learn::OnlineFit::allow_gaps) changes that.
     #[serde(skip)]
     pub gaps: bool,
-    /// Whether nobody asks for changes of the data, so that they are not looked for.
+    /// Whether the pass does not look for changes of the data.
     #[serde(skip)]
     pub(crate) unwatched: bool,
 }

@@ -113,7 +113,13 @@ fn show_and_predict_tell_of_the_same_clusters_and_spikes_are_no_mode() {
     place.run("fit --data rows.csv --k 3 --out small.json --plot p.svg --clusters 2").success();
     place.refuses("fit --data rows.csv --k 3 --out small.json --clusters 2", 2, &["--plot", "'predict'"]);
     place.refuses("show model.json --clusters 99", 2, &["--clusters 99", "at most 6", "--k"]);
-    place.refuses("show model.json --clusters 0", 2, &["--clusters", "whole number from 1"]);
+    for wrong in ["0", "-1"] {
+        place.refuses(
+            &format!("show model.json --clusters {wrong}"),
+            2,
+            &["--clusters", "whole number from 1"],
+        );
+    }
     place.refuses("show model.json --html -", 2, &["give its name"]);
     place.refuses("show model.json --clusters 2 --overlap 0.1", 2, &["--clusters", "--overlap"]);
     place.refuses("show model.json --overlap 1.5", 2, &["--overlap", "from 0 to 1"]);
