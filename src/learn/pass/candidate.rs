@@ -54,16 +54,16 @@ impl Candidate {
             assigned,
             run,
         };
-        let (given, learner) = (candidate.structure.changes.take(), &candidate.learner);
-        let changes = |_| given.unwrap_or_else(|| ChangeWatch::new(&learner.estimate()));
-        candidate.structure.changes = learner.surprise().map(changes);
-        candidate.set_level(kept);
+        let given = candidate.structure.changes.take();
+        let changes = |_| given.unwrap_or_else(|| ChangeWatch::new(&mixture));
+        candidate.structure.changes = candidate.learner.surprise().map(changes);
+        candidate.set_level(&mixture, kept);
         candidate
     }
 
     /// Sets the log-density below which a row counts as unlike the rows before it.
-    fn set_level(&mut self, kept: &KeptRows) {
-        if let Some(level) = novelty_level(&self.learner.estimate(), kept) {
+    fn set_level(&mut self, mixture: &GaussianMixture, kept: &KeptRows) {
+        if let Some(level) = novelty_level(mixture, kept) {
             self.structure.schedule.set_level(level);
         }
         self.learner.count_below(self.structure.schedule.level());
@@ -250,10 +250,11 @@ impl Candidate {
             self.structure.identifiers = identifiers;
             self.structure.prior_rows = prior_rows;
             self.structure.activity.follow(&record.moves, self.structure.identifiers.all());
-            self.set_level(kept);
+            let mixture = self.learner.estimate();
+            self.set_level(&mixture, kept);
             // With a half-life, the latest rows say how fresh rows score: the mixture lags behind data that drift.
             if settings.half_life.is_none() {
-                self.ranks = ranks_of_kept(&self.learner.estimate(), kept);
+                self.ranks = ranks_of_kept(&mixture, kept);
             }
         }
         self.structure.log(record);
